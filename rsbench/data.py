@@ -1,0 +1,139 @@
+"""What flows through a run: samples, their labels and annotations, and where they came from."""
+
+import hashlib
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from rsbench.errors import UserError
+
+_CHUNK_BYTES = 1 << 24
+
+
+@dataclass(frozen=True)
+class Names:
+    """Names of features and classes, for people to read; empty when unknown."""
+
+    features: tuple[str, ...] = ()
+    classes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Data:
+    """Samples with features `X` (or `images` still to be extracted), labels `y` and annotations `Z`."""
+
+    y: np.ndarray
+    Z: np.ndarray
+    X: np.ndarray | None = None
+    images: tuple[Path, ...] | None = None
+    test: np.ndarray | None = None
+    background: np.ndarray | None = None
+    names: Names = field(default_factory=Names)
+    identity: str = ""
+    simulated: bool = False
+
+    @property
+    def features(self) -> np.ndarray:
+        """`X`, once an extractor has made sure that it is there."""
+        if self.X is None:
+            raise UserError("the data set has images but no features: choose an extractor, extractor=NAME")
+        return self.X
+
+
+def identity(*arrays: np.ndarray | None) -> str:
+    """A hash of the arrays' content, so that results know exactly what they were measured on."""
+    digest = hashlib.sha256()
+    for array in arrays:
+        if array is None:
+            digest.update(b"none")
+            continue
+        digest.update(f"{array.dtype.str}{array.shape}".encode())
+        for rows in _chunks(array):
+            digest.update(np.ascontiguousarray(rows).data)
+    return digest.hexdigest()
+
+
+def check_data(data: Data, where: str) -> Data:
+    """`data` itself if a run can trust it, else an error that names the field and the fix."""
+    y, Z, n = data.y, data.Z, len(data.y)
+    if y.ndim != 1 or n == 0:
+        raise UserError(f"{where}: y has shape {y.shape}, expected one label per sample, (n,) with n > 0")
+    if not np.issubdtype(y.dtype, np.integer):
+        raise UserError(f"{where}: y has type {y.dtype}, expected integer class numbers 0..K-1")
+    _check_labels(y, where)
+    if data.X is not None:
+        _check_features(data.X, n, "X", where)
+        if Z.shape != data.X.shape:
+            raise UserError(
+                f"{where}: Z has shape {Z.shape} but X has {data.X.shape}; "
+                "annotations need one vote per sample and feature"
+            )
+    if Z.ndim != 2 or len(Z) != n:
+        raise UserError(f"{where}: Z has shape {Z.shape}, expected {n} rows, one per label in y")
+    _check_votes(Z, where)
+    if data.test is not None and (data.test.shape != (n,) or data.test.dtype != np.bool_):
+        raise UserError(
+            f"{where}: test has shape {data.test.shape} and type {data.test.dtype}, expected ({n},) of bool"
+        )
+    if data.background is not None:
+        _check_features(data.background, None, "background", where)
+        if data.X is not None and data.background.shape[1] != data.X.shape[1]:
+            raise UserError(
+                f"{where}: background has {data.background.shape[1]} features but X has {data.X.shape[1]}"
+            )
+    for key, names, count in (
+        ("feature_names", data.names.features, Z.shape[1]),
+        ("class_names", data.names.classes, int(y.max()) + 1),
+    ):
+        if names and len(names) != count:
+            raise UserError(f"{where}: {key} has {len(names)} names, expected {count}")
+    return data
+
+
+def _check_labels(y: np.ndarray, where: str) -> None:
+    present = np.unique(y)
+    if present[0] != 0 or present[-1] != len(present) - 1:
+        missing = sorted(set(range(max(int(present[-1]), 0) + 1)) - set(present.tolist()))[:5]
+        raise UserError(
+            f"{where}: labels in y must be 0..K-1 without gaps; found {present[0]}..{present[-1]} "
+            f"({len(present)} different{f', missing {missing}' if missing else ''}). "
+            "np.unique(y, return_inverse=True)[1] renumbers them"
+        )
+    if len(present) < 2:
+        raise UserError(f"{where}: y has a single class, at least two are needed to tell apart")
+
+
+def _check_features(X: np.ndarray, rows: int | None, key: str, where: str) -> None:
+    if X.ndim != 2 or X.size == 0 or (rows is not None and len(X) != rows):
+        expected = "(m, d)" if rows is None else f"({rows}, d), one row per label in y"
+        raise UserError(f"{where}: {key} has shape {X.shape}, expected {expected}")
+    if not np.issubdtype(X.dtype, np.floating):
+        raise UserError(f"{where}: {key} has type {X.dtype}, expected floats; {key}.astype(np.float32) makes them")
+    start = 0
+    for chunk in _chunks(X):
+        if not np.isfinite(chunk).all():
+            row, column = np.argwhere(~np.isfinite(chunk))[0]
+            raise UserError(
+                f"{where}: {key}[{start + row}, {column}] is {chunk[row, column]}; features must be finite"
+            )
+        start += len(chunk)
+
+
+def _check_votes(Z: np.ndarray, where: str) -> None:
+    if Z.dtype.kind not in "biuf":
+        raise UserError(f"{where}: Z has type {Z.dtype}, expected votes: bool, 0/1 or numbers in [0, 1]")
+    for chunk in _chunks(Z):
+        if Z.dtype != np.bool_ and not ((chunk >= 0) & (chunk <= 1)).all():
+            bad = chunk[~((chunk >= 0) & (chunk <= 1))][0]
+            raise UserError(f"{where}: Z holds {bad}; votes must lie in [0, 1]")
+
+
+def _chunks(array: np.ndarray):
+    """Slices along the first axis of bounded size, so that memory-mapped arrays stay on disk."""
+    if array.ndim == 0 or not len(array):
+        yield array
+        return
+    rows = max(1, _CHUNK_BYTES // max(1, array[:1].nbytes))
+    for start in range(0, len(array), rows):
+        yield array[start : start + rows]

@@ -1,0 +1,19 @@
+"""Built-in learners; each follows scikit-learn and works in a notebook on its own."""
+
+from rsbench import hookimpl
+from rsbench.learners.base import Learner
+from rsbench.learners.passive_aggressive import Ellipsotron, FeatureScaling, Lean, LinearLearner, RelevanceLearner
+from rsbench.learners.svm_ff import SVMFF, SVMFFBatch
+
+__all__ = ["SVMFF", "Ellipsotron", "FeatureScaling", "Lean", "Learner", "LinearLearner", "RelevanceLearner", "SVMFFBatch"]
+
+
+@hookimpl
+def rsbench_learners() -> dict[str, type]:
+    return {
+        "lean": Lean,
+        "feature_scaling": FeatureScaling,
+        "ellipsotron": Ellipsotron,
+        "svm_ff": SVMFF,
+        "svm_ff_batch": SVMFFBatch,
+    }

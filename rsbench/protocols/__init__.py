@@ -1,0 +1,170 @@
+"""Built-in protocols: which samples are learned from, in which order, and which are for testing.
+
+`plan` returns the steps of a stream (an array of sample numbers each, a test after each) and the
+test samples. Samples of the planned classes that are not for testing are the training pool.
+"""
+
+import numpy as np
+
+from rsbench import hookimpl
+from rsbench.errors import UserError
+
+Plan = tuple[list[np.ndarray], np.ndarray]
+
+
+class _Protocol:
+    """Class selection and the test split, the same for all protocols."""
+
+    #: What `step` counts in curves, tables and figures.
+    unit: str
+    test: str | float
+    min_samples: int | None
+    max_samples: int | None
+    classes: int | None
+
+    def __init__(
+        self,
+        test: str | float,
+        min_samples: int | None,
+        max_samples: int | None,
+        classes: int | None,
+    ):
+        self.test = test
+        self.min_samples = min_samples
+        self.max_samples = max_samples
+        self.classes = classes
+
+    def _check_test(self, words: tuple[str, ...]) -> None:
+        fraction = isinstance(self.test, (int, float)) and not isinstance(self.test, bool) and 0 < self.test < 1
+        if not (fraction or self.test in words):
+            raise UserError(f"protocol.test={self.test!r}, expected {', '.join(words)} or a fraction between 0 and 1")
+
+    def _members(self, y: np.ndarray, rng: np.random.Generator) -> dict[int, np.ndarray]:
+        """The samples of each selected class, in random order."""
+        counts = np.bincount(y)
+        low, high = self.min_samples or 0, self.max_samples or len(y)
+        selected = np.flatnonzero((counts >= low) & (counts <= high) & (counts > 0))
+        wanted = self.classes if self.classes is not None else max(2, len(selected))
+        if wanted < 2 or len(selected) < wanted:
+            raise UserError(
+                f"class selection: {len(selected)} of {len(counts)} classes have between {low} and {high} samples, "
+                f"{max(2, wanted)} are needed (classes have {counts.min()} to {counts.max()} samples). "
+                "Move protocol.min_samples and protocol.max_samples, or lower protocol.classes"
+            )
+        if self.classes is not None:
+            selected = np.sort(rng.choice(selected, self.classes, replace=False))
+        return {int(c): rng.permutation(np.flatnonzero(y == c)) for c in selected}
+
+    def _hold_out(self, members: dict[int, np.ndarray], test: np.ndarray | None, rest: int) -> tuple[dict, np.ndarray]:
+        """Training samples of each class, and the test samples; `rest` are kept to train with test=rest."""
+        if self.test == "mask" and test is None:
+            raise UserError("protocol.test=mask needs a data set with a fixed test set ('test', one bool per sample)")
+        train, held = {}, []
+        for c, samples in members.items():
+            if self.test == "mask":
+                assert test is not None
+                out = test[samples]
+            else:
+                out = np.zeros(len(samples), bool)
+                out[rest if self.test == "rest" else len(samples) - max(1, round(len(samples) * float(self.test))) :] = 1
+            train[c] = samples[~out]
+            held.append(samples[out])
+        return train, np.sort(np.concatenate(held))
+
+
+class PerClass(_Protocol):
+    """Steps of one more sample of every class, in random order within a step.
+
+    Parameters
+    ----------
+    samples_per_class : number of steps.
+    test : `rest` (all samples not learned from), a fraction of each class, or `mask` (the data set's own).
+    min_samples, max_samples : bounds, inclusive, on the samples of a class; others are left out.
+    classes : number of classes, drawn at random by each seed among those within bounds; all by default.
+    """
+
+    unit = "samples per class"
+
+    def __init__(
+        self,
+        samples_per_class: int = 25,
+        test: str | float = "rest",
+        min_samples: int | None = None,
+        max_samples: int | None = None,
+        classes: int | None = None,
+    ):
+        super().__init__(test, min_samples, max_samples, classes)
+        self.samples_per_class = samples_per_class
+        self._check_test(("rest", "mask"))
+        if samples_per_class < 1:
+            raise UserError(f"protocol.samples_per_class={samples_per_class}, expected 1 or more")
+
+    def plan(self, y: np.ndarray, test: np.ndarray | None, rng: np.random.Generator) -> Plan:
+        """Steps of indices, and test indices."""
+        steps = self.samples_per_class
+        train, held = self._hold_out(self._members(y, rng), test, rest=steps)
+        for c, samples in train.items():
+            total = int(np.sum(y == c))
+            if len(samples) < steps or (self.test == "rest" and total == steps):
+                raise UserError(
+                    f"class {c} has {total} samples, too few for protocol.samples_per_class={steps} with "
+                    f"protocol.test={self.test}. Lower protocol.samples_per_class, or leave small classes out "
+                    f"with protocol.min_samples"
+                )
+        _check_test_samples(held)
+        block = np.array([samples[:steps] for samples in train.values()])
+        return [rng.permutation(block[:, k]) for k in range(steps)], held
+
+
+class Stream(_Protocol):
+    """Uniform draws from the training pool, tested at chosen numbers of samples.
+
+    Parameters
+    ----------
+    test_at : numbers of samples after which to test; the last one ends the stream.
+    replace : whether a sample can be drawn more than once.
+    test : a fraction of each class, or `mask` (the data set's own).
+    min_samples, max_samples : bounds, inclusive, on the samples of a class; others are left out.
+    classes : number of classes, drawn at random by each seed among those within bounds; all by default.
+    """
+
+    unit = "samples"
+
+    def __init__(
+        self,
+        test_at: tuple[int, ...] = tuple(range(50, 1001, 50)),
+        replace: bool = False,
+        test: str | float = 0.5,
+        min_samples: int | None = None,
+        max_samples: int | None = None,
+        classes: int | None = None,
+    ):
+        super().__init__(test, min_samples, max_samples, classes)
+        self.test_at = test_at
+        self.replace = replace
+        self._check_test(("mask",))
+        if not len(test_at) or test_at[0] < 1 or any(b <= a for a, b in zip(test_at, test_at[1:], strict=False)):
+            raise UserError(f"protocol.test_at={list(test_at)}, expected growing numbers of samples from 1 on")
+
+    def plan(self, y: np.ndarray, test: np.ndarray | None, rng: np.random.Generator) -> Plan:
+        """Steps of indices, and test indices."""
+        train, held = self._hold_out(self._members(y, rng), test, rest=0)
+        _check_test_samples(held)
+        pool = np.concatenate(list(train.values()))
+        if len(pool) < self.test_at[-1] and not self.replace:
+            raise UserError(
+                f"the training pool has {len(pool)} samples, fewer than the last of protocol.test_at, "
+                f"{self.test_at[-1]}. End it earlier, or draw with protocol.replace=true"
+            )
+        order = rng.choice(pool, self.test_at[-1], replace=self.replace)
+        return np.split(order, self.test_at[:-1]), held
+
+
+def _check_test_samples(held: np.ndarray) -> None:
+    if not len(held):
+        raise UserError("no test samples are left: the data set's fixed test set holds none of the selected classes")
+
+
+@hookimpl
+def rsbench_protocols() -> dict[str, type]:
+    return {"per_class": PerClass, "stream": Stream}
