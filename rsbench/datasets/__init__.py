@@ -1,0 +1,13 @@
+"""Built-in data sets."""
+
+from rsbench import hookimpl
+from rsbench.datasets.arrays import Arrays
+from rsbench.datasets.standins import CUB, SUN
+from rsbench.datasets.synthetic import Synthetic
+
+__all__ = ["CUB", "SUN", "Arrays", "Synthetic"]
+
+
+@hookimpl
+def rsbench_datasets() -> dict[str, type]:
+    return {"arrays": Arrays, "synthetic": Synthetic, "cub": CUB, "sun": SUN}

@@ -1,0 +1,89 @@
+"""Anyone's features, from a file: no code needed."""
+
+import zipfile
+from pathlib import Path
+
+import numpy as np
+
+from rsbench.data import Data, Names, check_data, identity
+from rsbench.errors import UserError, did_you_mean
+
+REQUIRED = ("X", "y", "Z")
+OPTIONAL = ("test", "background", "feature_names", "class_names")
+
+
+class Arrays:
+    """Features, labels and annotations from an npz file, or a folder of npy files (memory-mapped).
+
+    Arrays: `X` (n x d), `y` (n, classes 0..K-1), `Z` (n x d, votes in [0, 1]); optional `test`
+    (n, bool: a fixed test set), `background` (m x d, features of other classes), `feature_names`,
+    `class_names`.
+
+    Parameters
+    ----------
+    path : the npz file or the folder.
+    """
+
+    def __init__(self, path: str = ""):
+        self.path = path
+
+    def load(self) -> Data:
+        """Read and check the arrays."""
+        if not self.path:
+            raise UserError("dataset=arrays needs a file: dataset.path=FILE.npz, or a folder of X.npy, y.npy, Z.npy")
+        path = Path(self.path)
+        if not path.exists():
+            raise UserError(f"dataset.path: there is no {path} (seen from {Path.cwd()})")
+        arrays = _read_folder(path) if path.is_dir() else _read_npz(path)
+        missing = [key for key in REQUIRED if key not in arrays]
+        if missing:
+            raise UserError(f"{path}: {', '.join(missing)} missing; it has {', '.join(arrays) or 'nothing'}")
+        for key in arrays:
+            if key not in REQUIRED + OPTIONAL:
+                raise UserError(f"{path}: unknown array '{key}'. {did_you_mean(key, REQUIRED + OPTIONAL)}")
+        data = Data(
+            X=_at_least_float32(arrays["X"]),
+            y=arrays["y"],
+            Z=arrays["Z"],
+            test=arrays.get("test"),
+            background=_at_least_float32(arrays["background"]) if "background" in arrays else None,
+            names=Names(_names(arrays.get("feature_names")), _names(arrays.get("class_names"))),
+        )
+        check_data(data, str(path))
+        content = identity(data.X, data.y, data.Z, data.test, data.background)
+        return Data(**{**vars(data), "identity": content})
+
+
+def _read_npz(path: Path) -> dict[str, np.ndarray]:
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            if isinstance(file, np.ndarray):
+                raise UserError(f"{path}: a single array; expected an npz with X, y and Z (np.savez)")
+            return {key: _read(path, key, lambda key=key: file[key]) for key in file.files}
+    except UserError:
+        raise
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+        raise UserError(f"{path}: not a readable npz file ({error}); np.savez writes one") from None
+
+
+def _read_folder(path: Path) -> dict[str, np.ndarray]:
+    return {
+        file.stem: _read(file, file.stem, lambda file=file: np.load(file, mmap_mode="r", allow_pickle=False))
+        for file in sorted(path.glob("*.npy"))
+    }
+
+
+def _read(path: Path, key: str, read) -> np.ndarray:
+    try:
+        return read()
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+        hint = " Pickled objects are never loaded; save plain numbers or text." if "pickle" in str(error).lower() else ""
+        raise UserError(f"{path}: cannot read {key}: {error}.{hint}") from None
+
+
+def _at_least_float32(X: np.ndarray) -> np.ndarray:
+    return X.astype(np.float32) if X.dtype == np.float16 else X
+
+
+def _names(array: np.ndarray | None) -> tuple[str, ...]:
+    return () if array is None else tuple(str(name) for name in array)

@@ -1,0 +1,18 @@
+"""Built-in extractors: from images to features."""
+
+from rsbench import hookimpl
+from rsbench.data import Data
+from rsbench.errors import UserError
+
+
+class NoExtractor:
+    """For data sets that bring their features."""
+
+    def extract(self, data: Data) -> Data:
+        """An error: there is nothing here to make features with."""
+        raise UserError("the data set has images but no features, and extractor=none makes none: extractor=NAME")
+
+
+@hookimpl
+def rsbench_extractors() -> dict[str, type]:
+    return {"none": NoExtractor}

@@ -1,0 +1,211 @@
+"""Finds plugins, keeps broken ones with their cause, and builds components by name.
+
+Configs carry a component's name and its constructor's parameters, never code to run.
+"""
+
+import functools
+import importlib.metadata
+import importlib.util
+import inspect
+import logging
+import os
+import sys
+import traceback
+import types
+import typing
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import pluggy
+
+from rsbench import hookspecs
+from rsbench.errors import UserError, did_you_mean
+
+log = logging.getLogger(__name__)
+
+KINDS = ("dataset", "extractor", "preprocessor", "protocol", "aggregator", "learner")
+
+
+@dataclass(frozen=True)
+class Component:
+    """A class that a plugin offers under a name."""
+
+    kind: str
+    name: str
+    cls: Callable[..., Any]
+    plugin: str
+
+    @property
+    def parameters(self) -> dict[str, inspect.Parameter]:
+        """The constructor's parameters, which are the configuration."""
+        return dict(inspect.signature(self.cls).parameters)
+
+    @property
+    def types(self) -> dict[str, Any]:
+        """Type hints of the parameters that have one."""
+        return typing.get_type_hints(self.cls.__init__ if isinstance(self.cls, type) else self.cls)
+
+
+@dataclass(frozen=True)
+class Broken:
+    """A plugin that could not be used, and why."""
+
+    plugin: str
+    cause: str
+    traceback: str
+
+
+@dataclass
+class Registry:
+    """All components, by kind and name, and the plugins that failed to give theirs."""
+
+    components: dict[str, dict[str, Component]] = field(default_factory=lambda: {kind: {} for kind in KINDS})
+    broken: list[Broken] = field(default_factory=list)
+
+    def __post_init__(self):
+        self._plugins = pluggy.PluginManager("rsbench")
+        self._plugins.add_hookspecs(hookspecs)
+
+    def get(self, kind: str, name: str) -> Component:
+        """The component of that name; an unknown one is an error with a suggestion."""
+        try:
+            return self.components[kind][name]
+        except KeyError:
+            message = f"unknown {kind} '{name}'. {did_you_mean(name, self.components[kind])}"
+            for broken in self.broken:
+                message += f"\nThe plugin {broken.plugin} is broken and was left out: {broken.cause}"
+            raise UserError(message) from None
+
+    def build(self, kind: str, config: dict[str, Any]) -> Any:
+        """An instance from its config: the name and the constructor's parameters."""
+        params = dict(config)
+        component = self.get(kind, params.pop("name"))
+        check_parameters(component, params)
+        made = component.cls(**{name: _as_hinted(value, component.types.get(name)) for name, value in params.items()})
+        check = getattr(made, "check_params", None)
+        if check is not None:
+            check()
+        return made
+
+    def add(self, plugin: str, load: Callable[[], Any]) -> None:
+        """Load one plugin and take in its components, all of them or none."""
+        try:
+            module = load()
+            self._plugins.register(module, name=plugin)
+            try:
+                self._plugins.check_pending()
+                found = list(self._collect(plugin, module))
+            except BaseException:
+                self._plugins.unregister(module)
+                raise
+            for component in found:
+                self.components[component.kind][component.name] = component
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # SystemExit included: a stranger's module may call it at import
+            self.broken.append(Broken(plugin, _cause(error), traceback.format_exc()))
+
+    def _collect(self, plugin: str, module: Any) -> Iterator[Component]:
+        for kind in KINDS:
+            for hook in getattr(self._plugins.hook, f"rsbench_{kind}s").get_hookimpls():
+                if hook.plugin is not module:
+                    continue
+                for name, cls in hook.function().items():
+                    component = Component(kind, name, cls, plugin)
+                    self._check_component(component)
+                    yield component
+
+    def _check_component(self, component: Component) -> None:
+        other = self.components[component.kind].get(component.name)
+        what = f"{component.kind} '{component.name}'"
+        if other is not None:
+            raise UserError(f"{what} is offered by both {other.plugin} and {component.plugin}: rename one")
+        for name, parameter in component.parameters.items():
+            if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+                raise UserError(f"{what}: parameter *{name} cannot be configured; spell its parameters out")
+            if parameter.default is parameter.empty:
+                raise UserError(f"{what}: parameter '{name}' needs a default value")
+            if name == "name":
+                raise UserError(f"{what}: a parameter cannot be called 'name', configs use it for '{component.name}'")
+
+
+@functools.cache
+def load() -> Registry:
+    """All plugins: built-in, installed (entry-point group `rsbench`) and dropped into a folder."""
+    registry = Registry()
+    for kind in KINDS:
+        module = f"rsbench.{kind}s"
+        registry.add(module, functools.partial(importlib.import_module, module))
+    for entry in importlib.metadata.entry_points(group="rsbench"):
+        origin = f"{entry.dist.name} {entry.dist.version}" if entry.dist else entry.value
+        registry.add(origin, entry.load)
+    for folder in os.environ.get("RSBENCH_PLUGINS", "plugins").split(os.pathsep):
+        for file in sorted(Path(folder).glob("*.py")):
+            registry.add(str(file), functools.partial(_load_file, file.resolve()))
+    for broken in registry.broken:
+        log.warning("plugin %s is broken and was left out: %s", broken.plugin, broken.cause)
+    return registry
+
+
+def _load_file(path: Path) -> types.ModuleType:
+    name = f"rsbench_dropin_{path.stem}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    # Registered before it runs, as imports are, so that its classes can be pickled.
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module
+
+
+def _cause(error: BaseException) -> str:
+    if isinstance(error, pluggy.PluginValidationError):
+        known = [f"rsbench_{kind}s" for kind in KINDS]
+        unknown = [word.strip("'\"") for word in str(error).split() if word.strip("'\"").startswith("rsbench_")]
+        if unknown:
+            return f"unknown hook {unknown[0]}. {did_you_mean(unknown[0], known)}"
+    return str(error) if isinstance(error, UserError) else f"{type(error).__name__}: {error}"
+
+
+def check_parameters(component: Component, params: dict[str, Any]) -> None:
+    """Unknown names and values outside a `Literal` are errors that say what is possible."""
+    where = f"{component.kind}={component.name}"
+    for name, value in params.items():
+        if name not in component.parameters:
+            raise UserError(f"{where} has no parameter '{name}'. {did_you_mean(name, component.parameters)}")
+        hint = component.types.get(name)
+        choices = literal_choices(hint)
+        if choices and value not in choices and not _matches_other(value, hint):
+            others = [t.__name__ for t in typing.get_args(hint) if isinstance(t, type)]
+            raise UserError(
+                f"{component.kind}.{name}={value!r}: expected {' or '.join([*map(str, choices), *others])} ({where})"
+            )
+
+
+def literal_choices(hint: Any) -> tuple[Any, ...]:
+    """The words that a type hint allows, wherever a `Literal` is in it."""
+    if typing.get_origin(hint) is Literal:
+        return typing.get_args(hint)
+    if is_union(hint):
+        return tuple(choice for part in typing.get_args(hint) for choice in literal_choices(part))
+    return ()
+
+
+def is_union(hint: Any) -> bool:
+    """Whether a type hint is a union, in either spelling."""
+    return typing.get_origin(hint) in (typing.Union, types.UnionType)
+
+
+def _matches_other(value: Any, hint: Any) -> bool:
+    plain = tuple(part for part in typing.get_args(hint) if isinstance(part, type)) if is_union(hint) else ()
+    return isinstance(value, plain) and not isinstance(value, bool)
+
+
+def _as_hinted(value: Any, hint: Any) -> Any:
+    return tuple(value) if isinstance(value, list) and typing.get_origin(hint) is tuple else value
