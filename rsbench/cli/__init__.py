@@ -1,0 +1,1 @@
+"""The command line: named commands, and the Hydra run behind everything else."""

@@ -1,0 +1,49 @@
+"""Commands beside the Hydra run: what is installed, and sending results to MLflow."""
+
+import argparse
+import logging
+import sys
+from pathlib import Path
+
+from rsbench.errors import UserError
+
+
+def main(argv: list[str]) -> int:
+    """Run a named command and return its exit code."""
+    parser = argparse.ArgumentParser(prog="python -m rsbench")
+    commands = parser.add_subparsers(required=True)
+    listing = commands.add_parser("plugins", help="list components, and plugins that are broken")
+    listing.set_defaults(run=plugins)
+    sending = commands.add_parser("track", help="send finished runs to MLflow, each once")
+    sending.add_argument("folder", type=Path, metavar="DIR", help="a run's or a sweep's folder, or one above")
+    sending.add_argument("--uri", help="MLflow tracking URI; by default the one each run was configured with")
+    sending.set_defaults(run=track)
+    args = parser.parse_args(argv)
+    logging.basicConfig(format="%(message)s", level=logging.ERROR)
+    try:
+        return args.run(args)
+    except UserError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+
+
+def plugins(args: argparse.Namespace) -> int:
+    """Print every component with its plugin, then what is broken and why."""
+    from rsbench.registry import load
+
+    registry = load()
+    for kind, components in registry.components.items():
+        for component in components.values():
+            print(f"{kind:<13} {component.name:<17} {component.plugin}")
+    for broken in registry.broken:
+        print(f"broken        {broken.plugin}: {broken.cause}")
+    return 1 if registry.broken else 0
+
+
+def track(args: argparse.Namespace) -> int:
+    """Send finished runs to MLflow."""
+    from rsbench.tracking import track as send
+
+    count, uri = send(args.folder, args.uri)
+    print(f"{count} finished run{'' if count == 1 else 's'} of {args.folder} in {uri}")
+    return 0

@@ -1,0 +1,213 @@
+"""The Hydra run: look at the command once before anything is written, run it, then sum up.
+
+Hydra calls no callback when a job fails or on Ctrl-C, and swallows errors in those it calls. So
+what belongs to a sweep's start and end is done here, around it.
+"""
+
+import argparse
+import logging
+import os
+import secrets
+import shutil
+import sys
+import traceback
+from pathlib import Path
+from typing import Any
+
+import hydra
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import Override
+from hydra.errors import HydraException, MissingConfigException
+from hydra.types import RunMode
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from rsbench import configs, registry
+from rsbench.cli.job import ERROR_FILE, job
+from rsbench.errors import UserError, did_you_mean
+
+#: Hydra flags that only show something.
+_SHOW = {"--help", "-h", "--hydra-help", "--version", "--cfg", "-c", "--info", "-i", "--shell-completion", "-sc"}
+
+
+def main(argv: list[str]) -> int:
+    """Run the command line and return its exit code."""
+    logging.basicConfig(format="%(message)s", level=logging.WARNING)
+    configs.store(registry.load())
+    OmegaConf.register_new_resolver("rsbench.unique", lambda: secrets.token_hex(3), use_cache=True, replace=True)
+    verbose = os.environ.get("HYDRA_FULL_ERROR") == "1"
+    os.environ["HYDRA_FULL_ERROR"] = "1"  # let errors reach us: Hydra would print and exit
+    try:
+        return _show(argv) if _SHOW & {word.split("=")[0] for word in argv} else _run(argv)
+    except KeyboardInterrupt:
+        return 130
+    except Exception as error:
+        if verbose or not isinstance(error, (UserError, HydraException, OmegaConfBaseException)):
+            traceback.print_exc()
+        else:
+            print(f"error: {explain(error)}", file=sys.stderr)
+        return 1
+
+
+def _hydra(argv: list[str]) -> None:
+    sys.argv = [sys.argv[0], *argv]
+    hydra.main(config_path=str(configs.CONF), config_name="config", version_base="1.3")(job)()
+
+
+def _show(argv: list[str]) -> int:
+    _hydra(argv)
+    return 0
+
+
+def _run(argv: list[str]) -> int:
+    cfg, sweep = _look(argv)
+    if not sweep:
+        folder = _make_folder(cfg.hydra.run.dir)
+        _hydra([*argv, f"hydra.run.dir={_quote(folder)}"])
+        return 0
+    folder = _make_folder(cfg.hydra.sweep.dir)
+    try:
+        _open(cfg, folder)
+        _hydra([*argv, f"hydra.sweep.dir={_quote(folder)}"])
+    except KeyboardInterrupt:
+        print("\nstopped: finished runs are intact", file=sys.stderr)
+        raise
+    except Exception:
+        # A job's own error is reported with the others by _sum_up; anything else happened before.
+        if not list(folder.rglob(ERROR_FILE)):
+            raise
+    finally:
+        failed = _sum_up(folder, cfg)
+    return 1 if failed else 0
+
+
+def _look(argv: list[str]) -> tuple[DictConfig, bool]:
+    """The config that the command leads to, and whether it is a sweep; nothing is written."""
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument("--multirun", "-m", action="store_true")
+    parser.add_argument("--config-dir", "-cd")
+    args, rest = parser.parse_known_args(argv)
+    unknown = [word for word in rest if word.startswith("-")]
+    if unknown:
+        raise UserError(f"unknown option {unknown[0]}. Settings are given as KEY=VALUE; see python -m rsbench --help")
+    overrides = OverridesParser.create().parse_overrides(rest)
+    plain = [_first_choice(override) for override in overrides]
+    if args.config_dir:
+        plain.append(f"hydra.searchpath=[{_quote('file://' + os.path.abspath(args.config_dir))}]")
+    with hydra.initialize_config_dir(version_base="1.3", config_dir=str(configs.CONF), job_name="rsbench"):
+        cfg = hydra.compose("config", overrides=plain, return_hydra_config=True)
+    sweep = args.multirun or cfg.hydra.mode == RunMode.MULTIRUN
+    if sweep:
+        _check_sweep(cfg, overrides)
+    return cfg, sweep
+
+
+def _first_choice(override: Override) -> str:
+    line = override.input_line or ""
+    if not override.is_sweep_override():
+        return line
+    key = override.get_key_element()
+    if override.is_discrete_sweep():
+        return f"{key}={next(iter(override.sweep_string_iterator()))}"
+    raise UserError(f"{line}: only lists of values can be swept, such as {key}=1,2,3 or {key}=range(1,4)")
+
+
+def _check_sweep(cfg: DictConfig, overrides: list[Override]) -> None:
+    given = {override.key_or_group: override for override in overrides}
+    if "hydra.run.dir" in given:
+        raise UserError("hydra.run.dir is for a single run; this is a sweep: give hydra.sweep.dir")
+    swept = given["method"].is_sweep_override() if "method" in given else "method" in (cfg.hydra.sweeper.params or {})
+    for kind in ("learner", "aggregator"):
+        if kind in given and swept:
+            value = given[kind].get_value_element_as_str()
+            raise UserError(
+                f"{kind}={value} beside a sweep over methods would give every method the same {kind}. "
+                + (f"Name it as a method: method={value}" if kind == "learner" else f"Choose one method: method=NAME {kind}={value}")
+            )
+
+
+def _make_folder(name: str) -> Path:
+    folder = Path(name).absolute()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        probe = folder / ".probe"
+        probe.write_text("")
+        probe.unlink()
+    except OSError as error:
+        raise UserError(
+            f"cannot write to the output folder {folder}: {error.strerror}. "
+            "Choose another with hydra.run.dir=DIR (a sweep: hydra.sweep.dir=DIR)"
+        ) from None
+    return folder
+
+
+def _open(cfg: DictConfig, folder: Path) -> None:
+    if cfg.tracking.name == "mlflow":
+        from rsbench.tracking import open_sweep
+
+        name = f"{cfg.hydra.runtime.choices.get('experiment') or 'sweep'} {folder.name}"
+        open_sweep(folder, name, OmegaConf.to_container(cfg.tracking, resolve=True))  # type: ignore[arg-type]
+
+
+def _sum_up(folder: Path, cfg: DictConfig) -> bool:
+    """Table and figure of what finished, then what failed; whether anything did."""
+    from rsbench.report import draw, make_tables
+    from rsbench.results import find, write_whole
+
+    runs = find(folder)
+    if runs:
+        tables = make_tables(runs)
+        write_whole(folder / "table.md", tables)
+        print(f"\n{tables}")
+        print(f"table   {_shown(folder / 'table.md')}")
+        print(f"figure  {_shown(draw(runs, folder / 'curves.png'))}")
+        if cfg.tracking.name == "mlflow":
+            _hint(folder)
+    failed = sorted(folder.rglob(ERROR_FILE))
+    for message in dict.fromkeys(file.read_text().splitlines()[0] for file in failed):
+        print(f"error: {message}", file=sys.stderr)
+    if failed:
+        print(f"{len(failed)} of {len(failed) + len(runs)} runs failed; see {_shown(failed[0])}", file=sys.stderr)
+    elif not runs:
+        shutil.rmtree(folder, ignore_errors=True)  # nothing ran: leave nothing behind
+    return bool(failed)
+
+
+def _hint(folder: Path) -> None:
+    from rsbench.tracking import close_sweep
+
+    tracker = close_sweep(folder)
+    if tracker is None:
+        return
+    if tracker.uri.startswith("sqlite"):
+        print(f"MLflow  mlflow ui --backend-store-uri {tracker.uri.replace(f'{Path.cwd()}/', '')}")
+        print(f"        then open http://127.0.0.1:5000{tracker.page()}")
+    else:
+        print(f"MLflow  {tracker.uri}{tracker.page()}")
+
+
+def _shown(path: Path) -> str:
+    return os.path.relpath(path) if path.is_relative_to(Path.cwd()) else str(path)
+
+
+def _quote(value: Any) -> str:
+    """A value that Hydra's override grammar takes as it is."""
+    return "'" + str(value).replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def explain(error: Exception) -> str:
+    """An error of Hydra or OmegaConf with a suggestion, where the mistake is a misspelt name."""
+    if isinstance(error, MissingConfigException) and error.missing_cfg_file and error.options:
+        group, _, name = error.missing_cfg_file.rpartition("/")
+        message = f"unknown {group} '{name}'. {did_you_mean(name, error.options)}"
+        for broken in registry.load().broken:
+            message += f"\nThe plugin {broken.plugin} is broken and was left out: {broken.cause}"
+        return message
+    cause = error if isinstance(error, OmegaConfBaseException) else error.__cause__
+    if isinstance(cause, OmegaConfBaseException) and "not in" in str(cause) and cause.parent_node is not None:
+        known = [str(key) for key in cause.parent_node if key != "hydra"]
+        return f"unknown setting '{cause.full_key}'. {did_you_mean(str(cause.key), known)}"
+    lines = [str(error).strip()]
+    if isinstance(cause, OmegaConfBaseException) and cause is not error:
+        lines.append(str(cause).splitlines()[0])
+    return "\n".join(lines)

@@ -1,0 +1,54 @@
+"""What tells runs apart, so that tables and figures name just that."""
+
+from typing import Any
+
+from rsbench.results import Run
+
+#: Settings that methods and record keeping change by themselves; they do not tell runs apart.
+_IMPLIED = ("learner.name", "aggregator.name", "tracking", "seeds")
+
+
+def flatten(config: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Nested settings as dotted keys."""
+    flat: dict[str, Any] = {}
+    for key, value in config.items():
+        if isinstance(value, dict):
+            flat |= flatten(value, f"{prefix}{key}.")
+        else:
+            flat[f"{prefix}{key}"] = value
+    return flat
+
+
+def varying(runs: list[Run]) -> dict[str, list[Any]]:
+    """Settings beside method and preprocessor that differ between runs of one method."""
+    flats = [flatten(run.info["config"]) for run in runs]
+    found: dict[str, list[Any]] = {}
+    if len({run.info["classes"] for run in runs}) > 1:
+        found["classes"] = [run.info["classes"] for run in runs]
+    for key in dict.fromkeys(key for flat in flats for key in flat):
+        values = [flat.get(key) for flat in flats]
+        if key.startswith(_IMPLIED) or key == "preprocessor.name" or not _differs_within_method(runs, values):
+            continue
+        if "classes" in found and key.startswith("protocol."):
+            continue  # bounds that select classes: their number says it better
+        found[key] = values
+    return found
+
+
+def _differs_within_method(runs: list[Run], values: list[Any]) -> bool:
+    by_method: dict[tuple[str, str], set[str]] = {}
+    for run, value in zip(runs, values, strict=True):
+        by_method.setdefault((run.info["method"], preprocessor(run)), set()).add(repr(value))
+    return any(len(values) > 1 for values in by_method.values())
+
+
+def preprocessor(run: Run) -> str:
+    """The run's preprocessor, as it stands in every table."""
+    config = run.info["config"]["preprocessor"]
+    return f"{config['name']} (seen)" if config.get("fit_on") == "seen" else config["name"]
+
+
+def data_label(runs: list[Run]) -> str:
+    """The data sets of the runs, with a warning where they are simulated."""
+    names = dict.fromkeys((run.info["data"]["name"], run.info["data"]["simulated"]) for run in runs)
+    return ", ".join(f"{name} (SIMULATED)" if simulated else name for name, simulated in names)

@@ -1,0 +1,66 @@
+"""The comparison as text: readable in a terminal, and as Markdown."""
+
+import math
+
+from rsbench.paper import published
+from rsbench.report.labels import data_label, preprocessor, varying
+from rsbench.results import Run
+
+_MEASURES = (("cumulative_error", "cumulative error %", 100, 1), ("cumulative_loss", "cumulative loss", 1, 0))
+
+
+def make_tables(runs: list[Run]) -> str:
+    """Cumulative error and loss of each run, mean ± standard error, beside the paper's figures."""
+    seeds = sorted({run.seeds for run in runs})
+    count = " or ".join(map(str, seeds))
+    lines = [f"Data: {data_label(runs)}; mean ± standard error over {count} seed{'' if seeds == [1] else 's'}."]
+    for measure, title, scale, digits in _MEASURES:
+        lines += ["", *_table(runs, measure, title, scale, digits)]
+    if any(run.info["data"]["simulated"] for run in runs):
+        lines += ["", "SIMULATED data: these numbers say nothing about the real data set, nor about the paper's."]
+        lines += [f"{hint}." for hint in dict.fromkeys(run.info.get("how_to_get_real") for run in runs) if hint]
+    return "\n".join(lines) + "\n"
+
+
+def _table(runs: list[Run], measure: str, title: str, scale: float, digits: int) -> list[str]:
+    steps = list(dict.fromkeys(step for run in runs for step in run.table_steps()))
+    extra = varying(runs)
+    cited = [[_published(run, measure, step) for step in steps] for run in runs]
+    with_paper = any(figure is not None for row in cited for figure in row)
+    header = [title, "preprocessor", *extra, *(f"@{step}" for step in steps)]
+    if with_paper:
+        header += [f"paper @{step}" for step in steps]
+    rows = []
+    for i, run in enumerate(runs):
+        row = [run.info["method"], preprocessor(run), *(f"{values[i]}" for values in extra.values())]
+        row += [_cell(run, measure, step, scale, digits) for step in steps]
+        if with_paper:
+            row += ["–" if figure is None else f"{figure:g}" for figure in cited[i]]
+        rows.append(row)
+    return _markdown([header, *rows], left=2)
+
+
+def _published(run: Run, measure: str, step: int) -> float | None:
+    return published(run.info["experiment"], run.info["method"], preprocessor(run), measure, step)
+
+
+def _cell(run: Run, measure: str, step: int, scale: float, digits: int) -> str:
+    if step not in run.steps:
+        return "–"
+    i = run.steps.index(step)
+    mean, deviation = scale * run.mean(measure)[i], scale * run.standard_error(measure)[i]
+    return f"{mean:.{digits}f}" + ("" if math.isnan(deviation) else f" ± {deviation:.{digits}f}")
+
+
+def _markdown(rows: list[list[str]], left: int) -> list[str]:
+    """Rows as an aligned Markdown table whose first columns are text and the others numbers."""
+    widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
+    ruler = ["-" * width if i < left else "-" * (width - 1) + ":" for i, width in enumerate(widths)]
+    lines = []
+    for row in (rows[0], ruler, *rows[1:]):
+        cells = (
+            cell.ljust(width) if i < left else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        lines.append(f"| {' | '.join(cells)} |")
+    return lines

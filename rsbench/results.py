@@ -1,0 +1,216 @@
+"""A run's record on disk: written whole or not at all, and finished by a single rename.
+
+    partial.csv    rows of the seeds done so far, while the run goes on
+    run.json       method, config, fingerprint, seeds, versions, data: what was run
+    summary.json   mean and standard error at the table's steps
+    curves.csv     one row per seed and step; exists only in finished runs, and appears last
+"""
+
+import contextlib
+import csv
+import functools
+import hashlib
+import importlib.metadata
+import json
+import os
+import platform
+import subprocess
+import uuid
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rsbench import __version__
+from rsbench.errors import UserError
+from rsbench.measures import MEASURES
+
+COLUMNS = ("seed", "step", "samples", *MEASURES)
+TABLE_STEPS = (5, 10, 20)
+
+#: Settings that cannot change a number.
+NOT_FINGERPRINTED = ("seeds", "tracking")
+
+_VERSIONED = ("numpy", "torch", "scikit-learn", "hydra-core", "omegaconf", "mlflow", "pluggy")
+
+
+class Record:
+    """Writes the record of a run that is going on."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+        self._rows: list[dict[str, float]] = []
+
+    def add(self, rows: list[dict[str, float]]) -> None:
+        """Keep the rows of one more seed."""
+        self._rows += rows
+        write_whole(self.folder / "partial.csv", _to_csv(self._rows))
+
+    def finish(self, info: dict[str, Any]) -> "Run":
+        """Write what was run and the summary, then let the curves appear."""
+        info = {"id": uuid.uuid4().hex, **info}
+        run = Run(self.folder, info, _columns(self._rows))
+        write_whole(self.folder / "run.json", _to_json(info))
+        write_whole(self.folder / "summary.json", _to_json(run.summary()))
+        os.replace(self.folder / "partial.csv", self.folder / "curves.csv")
+        return run
+
+
+@dataclass(frozen=True)
+class Run:
+    """A finished run."""
+
+    folder: Path
+    info: dict[str, Any]
+    curves: dict[str, np.ndarray]
+
+    @functools.cached_property
+    def steps(self) -> list[int]:
+        return sorted({int(step) for step in self.curves["step"]})
+
+    @property
+    def seeds(self) -> int:
+        return len(np.unique(self.curves["seed"]))
+
+    def values(self, measure: str) -> np.ndarray:
+        """The measure for each step and seed, (steps, seeds)."""
+        order = np.lexsort([self.curves["seed"], self.curves["step"]])
+        return self.curves[measure][order].reshape(len(self.steps), -1)
+
+    def mean(self, measure: str) -> np.ndarray:
+        """Mean over seeds at each step."""
+        return self.values(measure).mean(axis=1)
+
+    def standard_error(self, measure: str) -> np.ndarray:
+        """Standard error of the mean over seeds at each step; NaN with a single seed."""
+        values = self.values(measure)
+        if values.shape[1] < 2:
+            return np.full(len(values), np.nan)
+        return values.std(axis=1, ddof=1) / np.sqrt(values.shape[1])
+
+    def table_steps(self) -> list[int]:
+        """The paper's 5, 10 and 20, as far as the run goes; else a quarter, half and all of it."""
+        found = [step for step in TABLE_STEPS if step in self.steps]
+        n = len(self.steps)
+        return found or sorted({self.steps[max(0, round(n * part) - 1)] for part in (0.25, 0.5, 1)})
+
+    def summary(self) -> dict[str, Any]:
+        """Mean and standard error of every measure at the table's steps."""
+        at = {str(step): self.steps.index(step) for step in self.table_steps()}
+        return {
+            step: {
+                measure: {
+                    "mean": float(self.mean(measure)[i]),
+                    "standard_error": None if self.seeds < 2 else float(self.standard_error(measure)[i]),
+                }
+                for measure in MEASURES
+            }
+            for step, i in at.items()
+        }
+
+
+def read(folder: Path) -> Run:
+    """A finished run from its folder."""
+    try:
+        info = json.loads((folder / "run.json").read_text())
+        with open(folder / "curves.csv", newline="") as file:
+            rows = [{key: float(value) for key, value in row.items()} for row in csv.DictReader(file)]
+        run = Run(folder, info, _columns(rows))
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise UserError(f"{folder}: not a readable run record ({type(error).__name__}: {error})") from None
+    if not rows or len(rows) != len(run.steps) * run.seeds:
+        raise UserError(f"{folder / 'curves.csv'}: expected one row per seed and step")
+    return run
+
+
+def find(folder: Path) -> list[Run]:
+    """All finished runs in a folder and below, in the order they were planned."""
+    found = [path.parent for path in folder.rglob("curves.csv") if (path.parent / "run.json").exists()]
+    return [read(path) for path in sorted(found, key=lambda path: [_natural(part) for part in path.parts])]
+
+
+def _natural(part: str) -> tuple[int, int, str]:
+    return (0, int(part), "") if part.isdecimal() else (1, 0, part)
+
+
+def fingerprint(config: dict[str, Any], data_identity: str) -> str:
+    """A hash of everything that can change a number: config, data, code and versions."""
+    kept = {key: value for key, value in config.items() if key not in NOT_FINGERPRINTED}
+    parts = {"config": kept, "data": data_identity, "code": code_identity(), "versions": versions()}
+    return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()
+
+
+@functools.cache
+def code_identity() -> str:
+    """A hash of rsbench's own sources: people edit between releases."""
+    digest = hashlib.sha256()
+    package = Path(__file__).parent
+    for path in sorted(package.rglob("*.py")):
+        digest.update(path.relative_to(package).as_posix().encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()
+
+
+@functools.cache
+def versions() -> dict[str, str]:
+    """Versions of what computes, read without importing it."""
+    found = {"rsbench": __version__, "python": platform.python_version()}
+    for name in _VERSIONED:
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            found[name] = importlib.metadata.version(name)
+    return found
+
+
+@functools.cache
+def git_commit() -> str | None:
+    """The commit of rsbench's own checkout, with a + if it has been edited; None when installed."""
+    root = Path(__file__).resolve().parent.parent
+
+    def git(*args: str) -> str:
+        done = subprocess.run(["git", "-C", str(root), *args], capture_output=True, text=True, check=True)
+        return done.stdout.strip()
+
+    try:
+        if Path(git("rev-parse", "--show-toplevel")) != root:
+            return None
+        return git("rev-parse", "HEAD") + ("+" if git("status", "--porcelain", "--", "rsbench", "conf") else "")
+    except (OSError, subprocess.CalledProcessError):
+        return None
+
+
+def write_whole(path: Path, content: str) -> None:
+    """Write the file completely or leave what was there."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with open(temporary, "w", newline="") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+        raise UserError(
+            f"cannot write {path}: {error.strerror or error}. Earlier results are intact; "
+            "make room or choose another folder with hydra.run.dir (a sweep: hydra.sweep.dir)"
+        ) from None
+
+
+def _columns(rows: Iterable[dict[str, float]]) -> dict[str, np.ndarray]:
+    rows = list(rows)
+    # The record is what counts, so numbers in memory are those that were written.
+    return {column: np.array([float(_format(row[column])) for row in rows]) for column in COLUMNS}
+
+
+def _to_csv(rows: list[dict[str, float]]) -> str:
+    lines = [",".join(COLUMNS)] + [",".join(_format(row[column]) for column in COLUMNS) for row in rows]
+    return "\n".join(lines) + "\n"
+
+
+def _format(value: float) -> str:
+    return f"{value:.10g}"
+
+
+def _to_json(content: Any) -> str:
+    return json.dumps(content, indent=2, default=str) + "\n"

@@ -1,0 +1,230 @@
+"""One run, top to bottom: a method on a data set under a protocol, over paired seeds.
+
+For each seed: plan the stream, make relevance from the training pool's annotations, learn step by
+step, and test after each step on features alone.
+"""
+
+import inspect
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rsbench.annotation import ANNOTATIONS
+from rsbench.configs import annotation_component
+from rsbench.data import Data, check_data
+from rsbench.errors import UserError
+from rsbench.measures import error, hinge, margins, prequential, running_mean
+from rsbench.registry import Registry, check_parameters
+from rsbench.seeds import stream
+
+#: What a learner can ask for by naming it as a keyword of `partial_fit`.
+RICH_SUPERVISION = ("relevance", "annotation")
+
+
+@dataclass(frozen=True)
+class SeedResult:
+    """What one seed yields: rows of curves, the number of classes, and what was tuned."""
+
+    rows: list[dict[str, float]]
+    classes: int
+    tuned: dict[str, float]
+
+
+@dataclass(frozen=True)
+class Spec:
+    """A run's components, built afresh for each seed from their names and parameters."""
+
+    registry: Registry
+    config: dict[str, Any]
+
+    def build(self, kind: str) -> Any:
+        return self.registry.build(kind, self.config[kind])
+
+    def annotate(self) -> Callable[[np.ndarray, np.random.Generator], np.ndarray]:
+        params = dict(self.config["annotation"])
+        name = params.pop("name")
+        component = annotation_component(name, ANNOTATIONS[name])
+        check_parameters(component, params)
+        return component.cls(**params)
+
+    def learner(self, seed: int) -> Any:
+        """An untrained learner; its randomness, if any, comes from the seed."""
+        params = dict(self.config["learner"])
+        if "random_state" in params and params["random_state"] is None:
+            params["random_state"] = int(stream(seed, "initialisation").integers(2**31))
+        return self.registry.build("learner", params)
+
+    def check(self) -> None:
+        """Build everything once, so that a mistake shows before any data are read."""
+        for kind in ("dataset", "extractor", "preprocessor", "protocol", "aggregator"):
+            self.build(kind)
+        rich_supervision(self.learner(0))
+        self.annotate()
+
+    def load(self) -> Data:
+        dataset = self.build("dataset")
+        data = dataset.load()
+        if data.X is None:
+            data = self.build("extractor").extract(data)
+        return check_data(data, f"dataset={self.config['dataset']['name']}")
+
+
+def run_seed(spec: Spec, data: Data, seed: int) -> SeedResult:
+    """Learn and test under one seed."""
+    protocol = spec.build("protocol")
+    steps, test = protocol.plan(data.y, data.test, stream(seed, "plan"))
+    order = np.concatenate(steps)
+    y, classes = _relabel(data.y, np.concatenate([order, test]))
+    pool = np.setdiff1d(np.flatnonzero(y >= 0), test)
+    Z = spec.annotate()(data.Z, stream(seed, "annotation"))
+
+    learner, aggregator = spec.learner(seed), spec.build("aggregator")
+    wanted = rich_supervision(learner)
+    tuned = {}
+    if "relevance" in wanted and hasattr(aggregator, "tune"):
+        tuned = aggregator.tune(_validation(spec, data, y, Z, pool, classes, seed))
+    rich = _supervise(wanted, aggregator, Z, y, pool, order)
+    features = Features(data, spec.build("preprocessor"))
+
+    online = np.empty(0)
+    rows: list[dict[str, float]] = []
+    for before, tested in learn(learner, features, y, classes, steps, test, rich):
+        online = np.concatenate([online, before])
+        if not (np.isfinite(tested).all() and np.isfinite(before).all()):
+            raise UserError(f"the learner's scores are not finite after {len(online)} samples (seed {seed})")
+        rows.append(
+            {
+                "seed": seed,
+                "step": len(online) if protocol.unit == "samples" else len(rows) + 1,
+                "samples": len(online),
+                "test_error": error(tested).mean(),
+                "test_loss": hinge(tested).sum(),
+                "online_error": error(online).mean(),
+                "online_loss": hinge(online).mean(),
+            }
+        )
+    for measure in ("error", "loss"):
+        means = running_mean(np.array([row[f"test_{measure}"] for row in rows]))
+        for row, mean in zip(rows, means, strict=True):
+            row[f"cumulative_{measure}"] = mean
+    return SeedResult(rows, len(classes), tuned)
+
+
+def learn(
+    learner: Any,
+    features: "Features",
+    y: np.ndarray,
+    classes: np.ndarray,
+    steps: list[np.ndarray],
+    test: np.ndarray,
+    rich: dict[str, np.ndarray],
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Step by step: the margins just before each update, and those of the test set after the step.
+
+    Test samples meet the learner without anything but their features.
+    """
+    start = 0
+    for block in steps:
+        rows = slice(start, start + len(block))
+        start = rows.stop
+        given = {name: values[rows] for name, values in rich.items()}
+        before = prequential(learner, features.learned(block), y[block], classes, given)
+        yield before, margins(learner.decision_function(features.tested(test)), y[test])
+
+
+class Features:
+    """Features after preprocessing, whose statistics never come from test samples."""
+
+    def __init__(self, data: Data, preprocessor: Any):
+        self._X, self._preprocessor = data.features, preprocessor
+        self._fit_on = getattr(preprocessor, "fit_on", "background") if hasattr(preprocessor, "fit") else None
+        self._seen: list[int] = []
+        self._tested: np.ndarray | None = None
+        if self._fit_on == "background":
+            if data.background is None:
+                raise UserError(
+                    "the preprocessor's statistics come from background data, and the data set has none: "
+                    "preprocessor.fit_on=seen takes them from the stream so far"
+                )
+            preprocessor.fit(data.background)
+
+    def learned(self, block: np.ndarray) -> np.ndarray:
+        """Samples of the stream; with fit_on=seen, each by the statistics up to and including it."""
+        if self._fit_on != "seen":
+            return self._preprocessor.transform(self._X[block])
+        rows = []
+        for i in block:
+            self._seen.append(i)
+            if hasattr(self._preprocessor, "partial_fit"):
+                self._preprocessor.partial_fit(self._X[i : i + 1])
+            else:
+                self._preprocessor.fit(self._X[self._seen])
+            rows.append(self._preprocessor.transform(self._X[i : i + 1]))
+        return np.concatenate(rows)
+
+    def tested(self, test: np.ndarray) -> np.ndarray:
+        """Test samples, by the statistics of the current step."""
+        if self._fit_on == "seen":
+            return self._preprocessor.transform(self._X[test])
+        if self._tested is None:
+            self._tested = self._preprocessor.transform(self._X[test])
+        return self._tested
+
+
+def rich_supervision(learner: Any) -> set[str]:
+    """What the learner asks for, by the keyword arguments of its `partial_fit`."""
+    parameters = inspect.signature(learner.partial_fit).parameters.values()
+    asked = {p.name for p in parameters if p.kind is p.KEYWORD_ONLY}
+    unknown = {p.name for p in parameters if p.kind is p.KEYWORD_ONLY and p.default is p.empty} - {*RICH_SUPERVISION}
+    if unknown:
+        raise UserError(
+            f"{type(learner).__name__}.partial_fit asks for {', '.join(sorted(unknown))}; "
+            f"a run can give {', '.join(RICH_SUPERVISION)}"
+        )
+    return asked & {*RICH_SUPERVISION}
+
+
+def _supervise(
+    wanted: set[str], aggregator: Any, Z: np.ndarray, y: np.ndarray, pool: np.ndarray, order: np.ndarray
+) -> dict[str, np.ndarray]:
+    """Rich supervision for the stream: only what the learner asks for."""
+    rich = {}
+    if "relevance" in wanted:
+        rich["relevance"] = aggregator.fit(Z[pool], y[pool]).relevance(Z[order], y[order])
+    if "annotation" in wanted:
+        rich["annotation"] = Z[order]
+    return rich
+
+
+def _relabel(y: np.ndarray, used: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Labels 0..K-1 for the classes in use and -1 for the others, and the K classes."""
+    present = np.unique(y[used])
+    numbers = np.full(int(y.max()) + 1, -1)
+    numbers[present] = np.arange(len(present))
+    return numbers[y], np.arange(len(present))
+
+
+def _validation(
+    spec: Spec, data: Data, y: np.ndarray, Z: np.ndarray, pool: np.ndarray, classes: np.ndarray, seed: int
+) -> Callable[[Any, int], float]:
+    """A way for an aggregator to try a candidate inside the training pool."""
+
+    def validate(candidate: Any, n: int) -> float:
+        rng = stream(seed, "tuning")
+        members = [rng.permutation(pool[y[pool] == c]) for c in classes]
+        if min(map(len, members)) < 2 * n:
+            raise UserError(
+                f"choosing theta needs {2 * n} samples per class in the training pool, the smallest class has "
+                f"{min(map(len, members))}: give theta a number, theta=4"
+            )
+        steps = [rng.permutation([samples[k] for samples in members]) for k in range(2 * n)]
+        train, held = np.concatenate(steps[:n]), np.concatenate(steps[n:])
+        learner = spec.learner(seed)
+        rich = _supervise(rich_supervision(learner), candidate, Z, y, train, train)
+        features = Features(data, spec.build("preprocessor"))
+        *_, (_, tested) = learn(learner, features, y, classes, [train], held, rich)
+        return float(error(tested).mean())
+
+    return validate

@@ -1,0 +1,234 @@
+"""The MLflow mirror of the records on disk; losing it loses nothing.
+
+A sweep is one parent run, each run in it a child. What was sent is marked in the store by the
+record's id and a `complete` tag, so that sending again adds nothing and repairs what broke off.
+"""
+
+import json
+import logging
+import os
+import uuid
+from pathlib import Path
+from typing import Any
+
+from rsbench.errors import UserError
+from rsbench.measures import MEASURES
+from rsbench.report.labels import flatten, preprocessor
+from rsbench.results import Run, find, write_whole
+
+log = logging.getLogger(__name__)
+
+#: What a sweep's folder says about its parent run: {"id", "uri", "experiment"}.
+SWEEP_FILE = "sweep.json"
+DEFAULT = {"uri": "sqlite:///outputs/mlflow.db", "experiment": "rsbench"}
+
+_BATCH = 1000
+_PARAM_LENGTH = 6000
+
+
+class Tracker:
+    """A connection to one experiment of one MLflow store."""
+
+    def __init__(self, uri: str, experiment: str):
+        # MLflow's own defaults keep a run waiting for minutes when a server is down.
+        os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "2")
+        os.environ.setdefault("MLFLOW_HTTP_REQUEST_TIMEOUT", "10")
+        logging.getLogger("alembic").setLevel(logging.WARNING)
+        logging.getLogger("mlflow").setLevel(logging.ERROR)
+        from mlflow import MlflowClient
+
+        self.uri = absolute(uri)
+        self._client = MlflowClient(self.uri)
+        self.experiment_id = self._experiment(experiment)
+
+    def _experiment(self, name: str) -> str:
+        found = self._client.get_experiment_by_name(name)
+        if found is not None:
+            return found.experiment_id
+        location = None
+        if self.uri.startswith("sqlite:///"):
+            # Beside the database; MLflow would put artifacts into the working folder.
+            location = (Path(self.uri.removeprefix("sqlite:///")).parent / "mlflow-artifacts").as_uri()
+        return self._client.create_experiment(name, artifact_location=location)
+
+    def open(self, record_id: str, name: str, tags: dict[str, str], parent: str | None = None) -> str | None:
+        """Start a run for a record; None if it is complete in the store already."""
+        found = self._client.search_runs([self.experiment_id], f"tags.`rsbench.id` = '{record_id}'")
+        for run in found:
+            if run.data.tags.get("rsbench.complete") == "true":
+                return None
+            self._client.delete_run(run.info.run_id)
+        tags = {"rsbench.id": record_id, **tags, **({"mlflow.parentRunId": parent} if parent else {})}
+        return self._client.create_run(self.experiment_id, run_name=name, tags=tags).info.run_id
+
+    def find(self, record_id: str) -> str | None:
+        """The MLflow run of a record, if there is one."""
+        found = self._client.search_runs([self.experiment_id], f"tags.`rsbench.id` = '{record_id}'")
+        return found[0].info.run_id if found else None
+
+    def send_run(self, run: Run, parent: str | None) -> None:
+        """Send a finished run: params, curves, provenance and the record's files."""
+        from mlflow.entities import Metric, Param
+
+        run_id = self.open(run.info["id"], run_name(run), provenance(run), parent)
+        if run_id is None:
+            return
+        params = [Param(key, str(value)[:_PARAM_LENGTH]) for key, value in flatten(run.info["config"]).items()]
+        metrics = [Metric(*point) for point in metric_points(run)]
+        for start in range(0, len(params), 100):
+            self._client.log_batch(run_id, params=params[start : start + 100])
+        for start in range(0, len(metrics), _BATCH):
+            self._client.log_batch(run_id, metrics=metrics[start : start + _BATCH])
+        for name in ("curves.csv", "summary.json", "run.json"):
+            self._client.log_artifact(run_id, str(run.folder / name))
+        self.complete(run_id)
+
+    def send_files(self, run_id: str, files: list[Path]) -> None:
+        """Attach files to a run."""
+        for file in files:
+            self._client.log_artifact(run_id, str(file))
+
+    def complete(self, run_id: str) -> None:
+        """Mark a run as wholly sent."""
+        self._client.set_tag(run_id, "rsbench.complete", "true")
+        self._client.set_terminated(run_id)
+
+    def page(self) -> str:
+        """The page, below the server's address, that shows this experiment's curves."""
+        return f"/#/experiments/{self.experiment_id}/runs?compareRunsMode=CHART"
+
+
+def absolute(uri: str) -> str:
+    """The URI with a relative SQLite path made absolute, and its folder made."""
+    if not uri.startswith("sqlite:///"):
+        return uri
+    path = Path(uri.removeprefix("sqlite:///")).absolute()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return f"sqlite:///{path}"
+
+
+def run_name(run: Run) -> str:
+    """The method, and the preprocessor where there is one."""
+    before = preprocessor(run)
+    return run.info["method"] if before == "none" else f"{run.info['method']} · {before}"
+
+
+def provenance(run: Run) -> dict[str, str]:
+    """Tags that say where the numbers come from."""
+    info = run.info
+    tags = {
+        "method": info["method"],
+        "preprocessor": preprocessor(run),
+        "experiment": info["experiment"],
+        "data": info["data"]["name"],
+        "data.identity": info["data"]["identity"],
+        "simulated": str(info["data"]["simulated"]).lower(),
+        "fingerprint": info["fingerprint"],
+        "git_commit": info["git_commit"],
+        "folder": str(run.folder),
+        **{f"version.{name}": version for name, version in info["versions"].items()},
+    }
+    if info["data"]["simulated"]:
+        tags["mlflow.note.content"] = "**Simulated data**: these numbers say nothing about the real data set."
+    return {key: str(value) for key, value in tags.items() if value is not None}
+
+
+def metric_points(run: Run) -> list[tuple[str, float, int, int]]:
+    """Curves as (name, value, timestamp, step): means, and standard errors in a group of their own."""
+    time = int((run.folder / "curves.csv").stat().st_mtime * 1000)
+    points = []
+    for measure in MEASURES:
+        means, errors = run.mean(measure), run.standard_error(measure)
+        for step, mean, deviation in zip(run.steps, means, errors, strict=True):
+            points.append((measure, float(mean), time, step))
+            if run.seeds > 1:
+                points.append((f"standard_error/{measure}", float(deviation), time, step))
+    return points
+
+
+def open_sweep(folder: Path, name: str, tracking: dict[str, Any]) -> None:
+    """Make the store ready and start the sweep's parent run, before any job can want it."""
+    sweep = {"id": uuid.uuid4().hex, "name": name, "uri": tracking["uri"], "experiment": tracking["experiment"]}
+    try:
+        Tracker(tracking["uri"], tracking["experiment"]).open(sweep["id"], name, {"sweep": name})
+    except Exception as error:
+        log.warning(_later(error, folder))
+        sweep["down"] = True
+    write_whole(folder / SWEEP_FILE, json.dumps(sweep, indent=2) + "\n")
+
+
+def send_job(run: Run, tracking: dict[str, Any], sweep_folder: Path | None) -> None:
+    """Send a run that has just finished, below its sweep's parent run."""
+    sweep = read_sweep(sweep_folder) if sweep_folder else None
+    if sweep and sweep.get("down"):
+        return  # said once for the whole sweep
+    try:
+        tracker = Tracker(tracking["uri"], tracking["experiment"])
+        tracker.send_run(run, tracker.find(sweep["id"]) if sweep else None)
+    except Exception as error:
+        log.warning(_later(error, run.folder))
+
+
+def close_sweep(folder: Path) -> Tracker | None:
+    """Attach the table and figure to the parent run and end it; None if the store cannot be reached."""
+    sweep = read_sweep(folder)
+    if sweep is None or sweep.get("down"):
+        return None
+    try:
+        return _finish_sweep(folder, sweep, Tracker(sweep["uri"], sweep["experiment"]))
+    except Exception as error:
+        log.warning(_later(error, folder))
+        return None
+
+
+def _finish_sweep(folder: Path, sweep: dict[str, Any], tracker: Tracker) -> Tracker:
+    parent = tracker.find(sweep["id"])
+    if parent is not None:
+        tracker.send_files(parent, [file for file in (folder / "table.md", folder / "curves.png") if file.exists()])
+        tracker.complete(parent)
+    return tracker
+
+
+def track(folder: Path, uri: str | None) -> tuple[int, str]:
+    """Send all finished runs in a folder that the store does not have; their number and the URI."""
+    runs = find(folder)
+    if not runs:
+        raise UserError(f"{folder}: no finished run in it")
+    trackers: dict[tuple[str, str], Tracker] = {}
+    for run in runs:
+        settings = {**DEFAULT, **{k: v for k, v in run.info["config"]["tracking"].items() if k != "name"}}
+        target = (uri or settings["uri"], settings["experiment"])
+        try:
+            tracker = trackers.setdefault(target, Tracker(*target))
+            sweep = read_sweep(run.folder.parent)
+            parent = None
+            if sweep is not None:
+                name = sweep["name"]
+                parent = tracker.find(sweep["id"]) or tracker.open(sweep["id"], name, {"sweep": name})
+            tracker.send_run(run, parent)
+            if sweep is not None:
+                _finish_sweep(run.folder.parent, sweep, tracker)
+        except UserError:
+            raise
+        except Exception as error:
+            raise UserError(f"{target[0]}: {_first_line(error)}. What was sent stays; run this again") from error
+    return len(runs), ", ".join(tracker.uri for tracker in trackers.values())
+
+
+def read_sweep(folder: Path) -> dict[str, Any] | None:
+    """What a sweep's folder says about its parent run."""
+    try:
+        return json.loads((folder / SWEEP_FILE).read_text())
+    except FileNotFoundError:
+        return None
+
+
+def _later(error: Exception, folder: Path) -> str:
+    return (
+        f"MLflow could not be reached or failed ({_first_line(error)}). Results are safe in {folder}; "
+        f"send them later: python -m rsbench track {folder}"
+    )
+
+
+def _first_line(error: Exception) -> str:
+    return f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"[:200]
