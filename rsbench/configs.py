@@ -1,6 +1,7 @@
 """Hydra's view of the components: one typed schema per constructor, with no YAML to write."""
 
 import dataclasses
+import functools
 import inspect
 import typing
 from pathlib import Path
@@ -51,11 +52,10 @@ def schema(component: Component) -> type:
     fields: list[Any] = [("name", str, dataclasses.field(default=component.name))]
     for name, parameter in component.parameters.items():
         default = parameter.default
+        spec: Any = dataclasses.field(default=default)
         if isinstance(default, (list, tuple, dict)):
-            copy = list(default) if isinstance(default, tuple) else default
-            spec = dataclasses.field(default_factory=lambda copy=copy: type(copy)(copy))
-        else:
-            spec = dataclasses.field(default=default)
+            copy = dict if isinstance(default, dict) else list
+            spec = dataclasses.field(default_factory=functools.partial(copy, default))
         fields.append((name, _omegaconf_type(component.types.get(name, Any)), spec))
     return dataclasses.make_dataclass(f"{component.kind}_{component.name}", fields)
 

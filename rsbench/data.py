@@ -79,9 +79,7 @@ def check_data(data: Data, where: str) -> Data:
     if data.background is not None:
         _check_features(data.background, None, "background", where)
         if data.X is not None and data.background.shape[1] != data.X.shape[1]:
-            raise UserError(
-                f"{where}: background has {data.background.shape[1]} features but X has {data.X.shape[1]}"
-            )
+            raise UserError(f"{where}: background has {data.background.shape[1]} features but X has {data.X.shape[1]}")
     for key, names, count in (
         ("feature_names", data.names.features, Z.shape[1]),
         ("class_names", data.names.classes, int(y.max()) + 1),
@@ -114,9 +112,7 @@ def _check_features(X: np.ndarray, rows: int | None, key: str, where: str) -> No
     for chunk in _chunks(X):
         if not np.isfinite(chunk).all():
             row, column = np.argwhere(~np.isfinite(chunk))[0]
-            raise UserError(
-                f"{where}: {key}[{start + row}, {column}] is {chunk[row, column]}; features must be finite"
-            )
+            raise UserError(f"{where}: {key}[{start + row}, {column}] is {chunk[row, column]}; features must be finite")
         start += len(chunk)
 
 

@@ -45,7 +45,8 @@ class Component:
     @property
     def types(self) -> dict[str, Any]:
         """Type hints of the parameters that have one."""
-        return typing.get_type_hints(self.cls.__init__ if isinstance(self.cls, type) else self.cls)
+        constructor = getattr(self.cls, "__init__") if isinstance(self.cls, type) else self.cls  # noqa: B009
+        return typing.get_type_hints(constructor)
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,9 @@
 """A run's record on disk: written whole or not at all, and finished by a single rename.
 
-    partial.csv    rows of the seeds done so far, while the run goes on
-    run.json       method, config, fingerprint, seeds, versions, data: what was run
-    summary.json   mean and standard error at the table's steps
-    curves.csv     one row per seed and step; exists only in finished runs, and appears last
+partial.csv    rows of the seeds done so far, while the run goes on
+run.json       method, config, fingerprint, seeds, versions, data: what was run
+summary.json   mean and standard error at the table's steps
+curves.csv     one row per seed and step; exists only in finished runs, and appears last
 """
 
 import contextlib
@@ -29,6 +29,7 @@ from rsbench.measures import MEASURES
 
 COLUMNS = ("seed", "step", "samples", *MEASURES)
 TABLE_STEPS = (5, 10, 20)
+PARTIAL_FILE = "partial.csv"
 
 #: Settings that cannot change a number.
 NOT_FINGERPRINTED = ("seeds", "tracking")
@@ -46,7 +47,7 @@ class Record:
     def add(self, rows: list[dict[str, float]]) -> None:
         """Keep the rows of one more seed."""
         self._rows += rows
-        write_whole(self.folder / "partial.csv", _to_csv(self._rows))
+        write_whole(self.folder / PARTIAL_FILE, _to_csv(self._rows))
 
     def finish(self, info: dict[str, Any]) -> "Run":
         """Write what was run and the summary, then let the curves appear."""
@@ -54,7 +55,7 @@ class Record:
         run = Run(self.folder, info, _columns(self._rows))
         write_whole(self.folder / "run.json", _to_json(info))
         write_whole(self.folder / "summary.json", _to_json(run.summary()))
-        os.replace(self.folder / "partial.csv", self.folder / "curves.csv")
+        os.replace(self.folder / PARTIAL_FILE, self.folder / "curves.csv")
         return run
 
 
@@ -179,12 +180,12 @@ def git_commit() -> str | None:
         return None
 
 
-def write_whole(path: Path, content: str) -> None:
+def write_whole(path: Path, content: str | bytes) -> None:
     """Write the file completely or leave what was there."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        with open(temporary, "w", newline="") as file:
-            file.write(content)
+        with open(temporary, "wb") as file:
+            file.write(content.encode() if isinstance(content, str) else content)
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, path)

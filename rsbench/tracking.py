@@ -4,12 +4,15 @@ A sweep is one parent run, each run in it a child. What was sent is marked in th
 record's id and a `complete` tag, so that sending again adds nothing and repairs what broke off.
 """
 
+import contextlib
 import json
 import logging
 import os
 import uuid
 from pathlib import Path
 from typing import Any
+
+from filelock import FileLock
 
 from rsbench.errors import UserError
 from rsbench.measures import MEASURES
@@ -33,22 +36,27 @@ class Tracker:
         # MLflow's own defaults keep a run waiting for minutes when a server is down.
         os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "2")
         os.environ.setdefault("MLFLOW_HTTP_REQUEST_TIMEOUT", "10")
-        logging.getLogger("alembic").setLevel(logging.WARNING)
-        logging.getLogger("mlflow").setLevel(logging.ERROR)
+        os.environ.setdefault("MLFLOW_LOGGING_LEVEL", "ERROR")
         from mlflow import MlflowClient
 
+        logging.getLogger("alembic").setLevel(logging.WARNING)
         self.uri = absolute(uri)
-        self._client = MlflowClient(self.uri)
-        self.experiment_id = self._experiment(experiment)
+        # Processes that open a fresh SQLite store together corrupt it, so the first one makes it alone.
+        with FileLock(f"{self.database}.lock") if self.database else contextlib.nullcontext():
+            self._client = MlflowClient(self.uri)
+            self.experiment_id = self._experiment(experiment)
+
+    @property
+    def database(self) -> Path | None:
+        """The SQLite file, if the store is one."""
+        return Path(self.uri.removeprefix("sqlite:///")) if self.uri.startswith("sqlite:///") else None
 
     def _experiment(self, name: str) -> str:
         found = self._client.get_experiment_by_name(name)
         if found is not None:
             return found.experiment_id
-        location = None
-        if self.uri.startswith("sqlite:///"):
-            # Beside the database; MLflow would put artifacts into the working folder.
-            location = (Path(self.uri.removeprefix("sqlite:///")).parent / "mlflow-artifacts").as_uri()
+        # Beside the database; MLflow would put artifacts into the working folder.
+        location = (self.database.parent / "mlflow-artifacts").as_uri() if self.database else None
         return self._client.create_experiment(name, artifact_location=location)
 
     def open(self, record_id: str, name: str, tags: dict[str, str], parent: str | None = None) -> str | None:
@@ -169,24 +177,25 @@ def send_job(run: Run, tracking: dict[str, Any], sweep_folder: Path | None) -> N
         log.warning(_later(error, run.folder))
 
 
-def close_sweep(folder: Path) -> Tracker | None:
-    """Attach the table and figure to the parent run and end it; None if the store cannot be reached."""
+def attach(folder: Path, record_id: str, tracking: dict[str, Any]) -> Tracker | None:
+    """Attach a folder's table and figure to its run or sweep; None if the store cannot be reached."""
     sweep = read_sweep(folder)
-    if sweep is None or sweep.get("down"):
+    if sweep and sweep.get("down"):
         return None
     try:
-        return _finish_sweep(folder, sweep, Tracker(sweep["uri"], sweep["experiment"]))
+        tracker = Tracker(tracking["uri"], tracking["experiment"])
+        _attach(folder, record_id, tracker)
+        return tracker
     except Exception as error:
         log.warning(_later(error, folder))
         return None
 
 
-def _finish_sweep(folder: Path, sweep: dict[str, Any], tracker: Tracker) -> Tracker:
-    parent = tracker.find(sweep["id"])
-    if parent is not None:
-        tracker.send_files(parent, [file for file in (folder / "table.md", folder / "curves.png") if file.exists()])
-        tracker.complete(parent)
-    return tracker
+def _attach(folder: Path, record_id: str, tracker: Tracker) -> None:
+    run_id = tracker.find(record_id)
+    if run_id is not None:
+        tracker.send_files(run_id, [file for file in (folder / "table.md", folder / "curves.png") if file.exists()])
+        tracker.complete(run_id)
 
 
 def track(folder: Path, uri: str | None) -> tuple[int, str]:
@@ -196,23 +205,26 @@ def track(folder: Path, uri: str | None) -> tuple[int, str]:
         raise UserError(f"{folder}: no finished run in it")
     trackers: dict[tuple[str, str], Tracker] = {}
     for run in runs:
-        settings = {**DEFAULT, **{k: v for k, v in run.info["config"]["tracking"].items() if k != "name"}}
+        settings = {**DEFAULT, **run.info["config"]["tracking"]}
         target = (uri or settings["uri"], settings["experiment"])
         try:
-            tracker = trackers.setdefault(target, Tracker(*target))
-            sweep = read_sweep(run.folder.parent)
-            parent = None
-            if sweep is not None:
-                name = sweep["name"]
-                parent = tracker.find(sweep["id"]) or tracker.open(sweep["id"], name, {"sweep": name})
-            tracker.send_run(run, parent)
-            if sweep is not None:
-                _finish_sweep(run.folder.parent, sweep, tracker)
-        except UserError:
-            raise
+            if target not in trackers:
+                trackers[target] = Tracker(*target)
+            _send_with_sweep(run, trackers[target])
         except Exception as error:
             raise UserError(f"{target[0]}: {_first_line(error)}. What was sent stays; run this again") from error
     return len(runs), ", ".join(tracker.uri for tracker in trackers.values())
+
+
+def _send_with_sweep(run: Run, tracker: Tracker) -> None:
+    sweep = read_sweep(run.folder.parent)
+    if sweep is None:
+        tracker.send_run(run, None)
+        _attach(run.folder, run.info["id"], tracker)
+        return
+    parent = tracker.find(sweep["id"]) or tracker.open(sweep["id"], sweep["name"], {"sweep": sweep["name"]})
+    tracker.send_run(run, parent)
+    _attach(run.folder.parent, sweep["id"], tracker)
 
 
 def read_sweep(folder: Path) -> dict[str, Any] | None:

@@ -25,6 +25,7 @@ from omegaconf.errors import OmegaConfBaseException
 from rsbench import configs, registry
 from rsbench.cli.job import ERROR_FILE, job
 from rsbench.errors import UserError, did_you_mean
+from rsbench.run import Spec
 
 #: Hydra flags that only show something.
 _SHOW = {"--help", "-h", "--hydra-help", "--version", "--cfg", "-c", "--info", "-i", "--shell-completion", "-sc"}
@@ -61,23 +62,23 @@ def _show(argv: list[str]) -> int:
 
 def _run(argv: list[str]) -> int:
     cfg, sweep = _look(argv)
-    if not sweep:
-        folder = _make_folder(cfg.hydra.run.dir)
-        _hydra([*argv, f"hydra.run.dir={_quote(folder)}"])
-        return 0
-    folder = _make_folder(cfg.hydra.sweep.dir)
+    key = "hydra.sweep.dir" if sweep else "hydra.run.dir"
+    folder, ours = _make_folder(OmegaConf.select(cfg, key))
     try:
-        _open(cfg, folder)
-        _hydra([*argv, f"hydra.sweep.dir={_quote(folder)}"])
+        if sweep and cfg.tracking.name == "mlflow":
+            _open_sweep(cfg, folder)
+        _hydra([*argv, f"{key}={_quote(folder)}"])
     except KeyboardInterrupt:
-        print("\nstopped: finished runs are intact", file=sys.stderr)
+        print(f"\nstopped; finished runs are intact in {_shown(folder)}", file=sys.stderr)
         raise
     except Exception:
-        # A job's own error is reported with the others by _sum_up; anything else happened before.
+        # A job's own error is told with the others by _sum_up; anything else happened outside of jobs.
         if not list(folder.rglob(ERROR_FILE)):
             raise
     finally:
-        failed = _sum_up(folder, cfg)
+        failed, kept = _sum_up(folder, cfg)
+        if ours and not kept:
+            shutil.rmtree(folder, ignore_errors=True)
     return 1 if failed else 0
 
 
@@ -99,6 +100,8 @@ def _look(argv: list[str]) -> tuple[DictConfig, bool]:
     sweep = args.multirun or cfg.hydra.mode == RunMode.MULTIRUN
     if sweep:
         _check_sweep(cfg, overrides)
+    parts = {kind: _plain(cfg[kind]) for kind in (*registry.KINDS, "annotation")}
+    Spec(registry.load(), parts).check()
     return cfg, sweep
 
 
@@ -122,12 +125,18 @@ def _check_sweep(cfg: DictConfig, overrides: list[Override]) -> None:
             value = given[kind].get_value_element_as_str()
             raise UserError(
                 f"{kind}={value} beside a sweep over methods would give every method the same {kind}. "
-                + (f"Name it as a method: method={value}" if kind == "learner" else f"Choose one method: method=NAME {kind}={value}")
+                + (
+                    f"Name it as a method: method={value}"
+                    if kind == "learner"
+                    else f"Choose one method: method=NAME {kind}={value}"
+                )
             )
 
 
-def _make_folder(name: str) -> Path:
+def _make_folder(name: str) -> tuple[Path, bool]:
+    """The output folder, writable, and whether it is new."""
     folder = Path(name).absolute()
+    new = not folder.exists()
     try:
         folder.mkdir(parents=True, exist_ok=True)
         probe = folder / ".probe"
@@ -138,49 +147,61 @@ def _make_folder(name: str) -> Path:
             f"cannot write to the output folder {folder}: {error.strerror}. "
             "Choose another with hydra.run.dir=DIR (a sweep: hydra.sweep.dir=DIR)"
         ) from None
-    return folder
+    return folder, new
 
 
-def _open(cfg: DictConfig, folder: Path) -> None:
-    if cfg.tracking.name == "mlflow":
-        from rsbench.tracking import open_sweep
+def _open_sweep(cfg: DictConfig, folder: Path) -> None:
+    from rsbench.tracking import open_sweep
 
-        name = f"{cfg.hydra.runtime.choices.get('experiment') or 'sweep'} {folder.name}"
-        open_sweep(folder, name, OmegaConf.to_container(cfg.tracking, resolve=True))  # type: ignore[arg-type]
+    name = f"{cfg.hydra.runtime.choices.get('experiment') or 'sweep'} {folder.name}"
+    open_sweep(folder, name, _plain(cfg.tracking))
 
 
-def _sum_up(folder: Path, cfg: DictConfig) -> bool:
-    """Table and figure of what finished, then what failed; whether anything did."""
-    from rsbench.report import draw, make_tables
-    from rsbench.results import find, write_whole
+def _plain(cfg: DictConfig) -> dict[str, Any]:
+    settings: Any = OmegaConf.to_container(cfg, resolve=True)
+    return settings
+
+
+def _sum_up(folder: Path, cfg: DictConfig) -> tuple[bool, bool]:
+    """Table and figure of what finished, then what failed; whether anything failed, or is worth keeping."""
+    from rsbench.results import PARTIAL_FILE, find
 
     runs = find(folder)
     if runs:
-        tables = make_tables(runs)
-        write_whole(folder / "table.md", tables)
-        print(f"\n{tables}")
-        print(f"table   {_shown(folder / 'table.md')}")
-        print(f"figure  {_shown(draw(runs, folder / 'curves.png'))}")
-        if cfg.tracking.name == "mlflow":
-            _hint(folder)
-    failed = sorted(folder.rglob(ERROR_FILE))
-    for message in dict.fromkeys(file.read_text().splitlines()[0] for file in failed):
-        print(f"error: {message}", file=sys.stderr)
-    if failed:
-        print(f"{len(failed)} of {len(failed) + len(runs)} runs failed; see {_shown(failed[0])}", file=sys.stderr)
-    elif not runs:
-        shutil.rmtree(folder, ignore_errors=True)  # nothing ran: leave nothing behind
-    return bool(failed)
+        _show_runs(runs, folder, cfg)
+    failed = {file: file.read_text().partition("\n\n") for file in sorted(folder.rglob(ERROR_FILE))}
+    for message in dict.fromkeys(message for message, _, _ in failed.values()):
+        print(f"error: {message.strip()}", file=sys.stderr)
+    unexpected = [file for file, (_, _, trace) in failed.items() if trace]
+    if unexpected:
+        print(f"traceback: {_shown(unexpected[0])}", file=sys.stderr)
+    if failed and runs:
+        print(f"{len(failed)} of {len(failed) + len(runs)} runs failed", file=sys.stderr)
+    return bool(failed), bool(runs or unexpected or list(folder.rglob(PARTIAL_FILE)))
 
 
-def _hint(folder: Path) -> None:
-    from rsbench.tracking import close_sweep
+def _show_runs(runs: list[Any], folder: Path, cfg: DictConfig) -> None:
+    from rsbench.report import draw, make_tables
+    from rsbench.results import write_whole
 
-    tracker = close_sweep(folder)
+    tables = make_tables(runs)
+    write_whole(folder / "table.md", tables)
+    print(f"\n{tables}")
+    print(f"table   {_shown(folder / 'table.md')}")
+    print(f"figure  {_shown(draw(runs, folder / 'curves.png'))}")
+    if cfg.tracking.name == "mlflow":
+        _show_tracking(folder, runs, cfg)
+
+
+def _show_tracking(folder: Path, runs: list[Any], cfg: DictConfig) -> None:
+    from rsbench.tracking import attach, read_sweep
+
+    sweep = read_sweep(folder)
+    tracker = attach(folder, sweep["id"] if sweep else runs[0].info["id"], _plain(cfg.tracking))
     if tracker is None:
         return
-    if tracker.uri.startswith("sqlite"):
-        print(f"MLflow  mlflow ui --backend-store-uri {tracker.uri.replace(f'{Path.cwd()}/', '')}")
+    if tracker.database:
+        print(f"MLflow  mlflow ui --backend-store-uri sqlite:///{_shown(tracker.database)}")
         print(f"        then open http://127.0.0.1:5000{tracker.page()}")
     else:
         print(f"MLflow  {tracker.uri}{tracker.page()}")

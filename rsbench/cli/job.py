@@ -1,5 +1,7 @@
 """One Hydra job: from its config to a finished record, and its mirror in MLflow."""
 
+import contextlib
+import functools
 import logging
 import sys
 import time
@@ -29,13 +31,21 @@ def job(cfg: DictConfig) -> None:
         config: Any = OmegaConf.to_container(cfg, resolve=True, throw_on_missing=True)
         run = _compute(config, folder)
     except Exception as error:
-        text = str(error) if isinstance(error, UserError) else f"{type(error).__name__}: {error}"
-        results.write_whole(folder / ERROR_FILE, f"{text}\n\n{traceback.format_exc()}")
+        with contextlib.suppress(UserError):  # a full disk; the error itself is what matters
+            results.write_whole(folder / ERROR_FILE, _error_text(error))
         raise
     if config["tracking"]["name"] == "mlflow":
         from rsbench.tracking import send_job
 
         send_job(run, config["tracking"], _sweep_folder())
+
+
+def _error_text(error: Exception) -> str:
+    """What went wrong and, unless it is the user's to put right, a blank line and the traceback."""
+    if isinstance(error, UserError):
+        return str(error)
+    summary = f"{type(error).__name__}: {error}".replace("\n\n", "\n")
+    return f"{summary}\n\n{traceback.format_exc()}"
 
 
 def _compute(config: dict[str, Any], folder: Path) -> results.Run:
@@ -49,8 +59,9 @@ def _compute(config: dict[str, Any], folder: Path) -> results.Run:
     # fight for them.
     with threadpool_limits(1):
         data = spec.load()
+        real = getattr(spec.build("dataset"), "how_to_get_real", None) if data.simulated else None
         if data.simulated:
-            _say_simulated(spec)
+            _say_simulated(config["dataset"]["name"], real)
         record, tuned, classes = results.Record(folder), {}, 0
         seeds = range(config["seed"], config["seed"] + config["seeds"])
         for seed in tqdm(seeds, desc=method, unit="seed", leave=False, disable=not sys.stderr.isatty()):
@@ -70,7 +81,7 @@ def _compute(config: dict[str, Any], folder: Path) -> results.Run:
             "classes": classes,
             "unit": spec.build("protocol").unit,
             "tuned": {seed: chosen for seed, chosen in tuned.items() if chosen},
-            "how_to_get_real": getattr(spec.build("dataset"), "how_to_get_real", None) if data.simulated else None,
+            "how_to_get_real": real,
             "seconds": round(time.perf_counter() - started, 3),
         }
     )
@@ -106,9 +117,10 @@ def _sweep_folder() -> Path | None:
     return Path(cfg.sweep.dir) if cfg.mode == RunMode.MULTIRUN else None
 
 
-def _say_simulated(spec: Spec) -> None:
-    hint = getattr(spec.build("dataset"), "how_to_get_real", None)
-    log.warning("SIMULATED data (%s).%s", spec.config["dataset"]["name"], f" {hint}." if hint else "")
+@functools.cache
+def _say_simulated(name: str, hint: str | None) -> None:
+    """Once for each data set, however many runs use it."""
+    log.warning("SIMULATED data (%s).%s", name, f" {hint}." if hint else "")
 
 
 def _line(run: results.Run) -> str:

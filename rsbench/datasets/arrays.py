@@ -77,7 +77,9 @@ def _read(path: Path, key: str, read) -> np.ndarray:
     try:
         return read()
     except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        hint = " Pickled objects are never loaded; save plain numbers or text." if "pickle" in str(error).lower() else ""
+        hint = (
+            " Pickled objects are never loaded; save plain numbers or text." if "pickle" in str(error).lower() else ""
+        )
         raise UserError(f"{path}: cannot read {key}: {error}.{hint}") from None
 
 

@@ -108,9 +108,7 @@ def _annotate(world: World, shown: np.ndarray) -> np.ndarray:
     return marks
 
 
-def _detect(
-    world: World, prototypes: np.ndarray, shown: np.ndarray, y: np.ndarray, family: np.ndarray
-) -> np.ndarray:
+def _detect(world: World, prototypes: np.ndarray, shown: np.ndarray, y: np.ndarray, family: np.ndarray) -> np.ndarray:
     """Detector scores in (0, 1)."""
     rng = stream(world.draw, "detectors")
     k, d = world.appearance_factors, prototypes.shape[1]

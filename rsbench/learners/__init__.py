@@ -5,7 +5,16 @@ from rsbench.learners.base import Learner
 from rsbench.learners.passive_aggressive import Ellipsotron, FeatureScaling, Lean, LinearLearner, RelevanceLearner
 from rsbench.learners.svm_ff import SVMFF, SVMFFBatch
 
-__all__ = ["SVMFF", "Ellipsotron", "FeatureScaling", "Lean", "Learner", "LinearLearner", "RelevanceLearner", "SVMFFBatch"]
+__all__ = [
+    "SVMFF",
+    "Ellipsotron",
+    "FeatureScaling",
+    "Lean",
+    "Learner",
+    "LinearLearner",
+    "RelevanceLearner",
+    "SVMFFBatch",
+]
 
 
 @hookimpl

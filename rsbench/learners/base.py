@@ -73,43 +73,44 @@ class Learner:
         """The share of samples predicted correctly."""
         return float(np.mean(self.predict(X) == np.asarray(y)))
 
-    def _start(self, X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Checked input of `fit`, with everything learned so far forgotten."""
-        self.check_params()
+    def _start(self, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Input of `fit`, checked, with everything learned so far forgotten."""
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)
         X, y = self._check_X(X, reset=True), self._check_y(y)
-        if len(X) != len(y):
-            raise ValueError(f"Found input variables with inconsistent numbers of samples: {[len(X), len(y)]}")
-        return X, y
+        self._set_classes(np.unique(y), X)
+        return X, self._encode(X, y)
 
-    def _begin(self, X: np.ndarray, y: np.ndarray, classes: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-        """Checked input of `partial_fit`: features, and labels as positions in `classes_`."""
-        if not hasattr(self, "classes_"):
-            self.check_params()
-            if classes is None:
-                raise ValueError("classes must be passed on the first call to partial_fit.")
-            X = self._check_X(X, reset=not hasattr(self, "n_features_in_"))
-            classes = np.unique(classes)
-            if len(classes) < 2:
-                raise ValueError(
-                    f"{type(self).__name__} needs samples of at least two classes; "
-                    f"the data has only one class, {classes[0]!r}."
-                )
-            self.classes_ = classes
-            self._init(len(classes), X)
-        else:
-            X = self._check_X(X)
-            if classes is not None and not np.array_equal(np.unique(classes), self.classes_):
-                raise ValueError(f"classes={classes!r} differ from those of the first call, {self.classes_!r}.")
-        y = self._check_y(y)
+    def _continue(self, X: Any, y: Any, classes: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Input of `partial_fit`, checked: features, and labels as positions in `classes_`."""
+        first = not hasattr(self, "classes_")
+        if first and classes is None:
+            raise ValueError("classes must be passed on the first call to partial_fit.")
+        if not first and classes is not None and not np.array_equal(np.unique(classes), self.classes_):
+            raise ValueError(f"classes={classes!r} differ from those of the first call, {self.classes_!r}.")
+        X, y = self._check_X(X, reset=first), self._check_y(y)
+        if first:
+            self._set_classes(np.unique(classes), X)
+        return X, self._encode(X, y)
+
+    def _set_classes(self, classes: np.ndarray, X: np.ndarray) -> None:
+        self.check_params()
+        if len(classes) < 2:
+            raise ValueError(
+                f"{type(self).__name__} needs samples of at least two classes; "
+                f"the data has only one class, {classes[0]!r}."
+            )
+        self.classes_ = classes
+        self._init(len(classes), X)
+
+    def _encode(self, X: np.ndarray, y: np.ndarray) -> np.ndarray:
         if len(X) != len(y):
             raise ValueError(f"Found input variables with inconsistent numbers of samples: {[len(X), len(y)]}")
         codes = np.searchsorted(self.classes_, y).clip(max=len(self.classes_) - 1)
         unknown = self.classes_[codes] != y
         if unknown.any():
             raise ValueError(f"y holds {y[unknown][0]!r}, which is not among the classes {self.classes_!r}.")
-        return X, codes
+        return codes
 
     def _init(self, n_classes: int, X: np.ndarray) -> None:
         """Make the state of an untrained learner."""
@@ -139,10 +140,8 @@ class Learner:
             check_array(y, ensure_2d=False)
         return y
 
-    def _check_rows(self, rows: Any, X: np.ndarray, name: str) -> np.ndarray | None:
-        """Rich supervision as an array of the features' shape, or None when there is none."""
-        if rows is None:
-            return None
+    def _check_rows(self, rows: Any, X: np.ndarray, name: str) -> np.ndarray:
+        """Rich supervision as a finite array of the features' shape."""
         rows = np.asarray(rows)
         if rows.shape != X.shape:
             raise ValueError(f"{name} has shape {rows.shape}, expected that of X, {X.shape}.")

@@ -64,8 +64,8 @@ class LinearLearner(Learner):
     def _scores(self, X: np.ndarray) -> np.ndarray:
         return X @ self.coef_.T
 
-    def _learn(self, X: np.ndarray, y: np.ndarray, R: np.ndarray | None = None) -> np.ndarray:
-        R = np.ones(X.shape[1]) if R is None else R
+    def _learn(self, X: np.ndarray, y: np.ndarray, relevance: Any = None) -> np.ndarray:
+        R = np.ones(X.shape[1]) if relevance is None else self._check_rows(relevance, X, "relevance")
         return learn(self.coef_, y, self.score_vector(X, R), self.step_vector(X, R), X, self.tau)
 
 
@@ -84,8 +84,8 @@ class Lean(LinearLearner):
 
     def fit(self, X: np.ndarray, y: np.ndarray) -> Self:
         """Learn from scratch in one pass over the samples."""
-        X, y = self._start(X, y)
-        return self.partial_fit(X, y, np.unique(y))
+        self._learn(*self._start(X, y))
+        return self
 
     def partial_fit(self, X: np.ndarray, y: np.ndarray, classes: np.ndarray | None = None) -> Self:
         """Learn from the samples, one at a time and in order."""
@@ -94,7 +94,7 @@ class Lean(LinearLearner):
 
     def prequential(self, X: np.ndarray, y: np.ndarray, classes: np.ndarray | None = None) -> np.ndarray:
         """Learn as `partial_fit` does; return the margin of each sample just before its update."""
-        return self._learn(*self._begin(X, y, classes))
+        return self._learn(*self._continue(X, y, classes))
 
 
 class RelevanceLearner(LinearLearner):
@@ -102,8 +102,8 @@ class RelevanceLearner(LinearLearner):
 
     def fit(self, X: np.ndarray, y: np.ndarray, *, relevance: Any = None) -> Self:
         """Learn from scratch in one pass over the samples and their relevance."""
-        X, y = self._start(X, y)
-        return self.partial_fit(X, y, np.unique(y), relevance=relevance)
+        self._learn(*self._start(X, y), relevance)
+        return self
 
     def partial_fit(
         self, X: np.ndarray, y: np.ndarray, classes: np.ndarray | None = None, *, relevance: Any = None
@@ -116,8 +116,7 @@ class RelevanceLearner(LinearLearner):
         self, X: np.ndarray, y: np.ndarray, classes: np.ndarray | None = None, *, relevance: Any = None
     ) -> np.ndarray:
         """Learn as `partial_fit` does; return the margin of each sample just before its update."""
-        X, codes = self._begin(X, y, classes)
-        return self._learn(X, codes, self._check_rows(relevance, X, "relevance"))
+        return self._learn(*self._continue(X, y, classes), relevance)
 
 
 class FeatureScaling(RelevanceLearner):

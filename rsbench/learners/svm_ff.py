@@ -13,6 +13,7 @@ import numpy as np
 from rsbench.learners.base import Learner, check_positive
 from rsbench.learners.engine import learn
 from rsbench.learners.passive_aggressive import LinearLearner, Variant
+from rsbench.measures import margins
 
 
 class _SharedScale(Learner):
@@ -26,10 +27,10 @@ class _SharedScale(Learner):
 
     def _see(self, X: np.ndarray, annotation: Any) -> np.ndarray:
         """Features marked by the end of each row, (n, d); the state moves to the last row's."""
-        votes = self._check_rows(annotation, X, "annotation")
-        if votes is None:
+        if annotation is None:
             marked = np.ones(X.shape, bool)
         else:
+            votes = self._check_rows(annotation, X, "annotation")
             marked = np.logical_or.accumulate(np.vstack([self.marked_, votes > 0]))[1:]
         self.marked_ = marked[-1]
         return marked
@@ -55,8 +56,8 @@ class SVMFF(_SharedScale, LinearLearner):
 
     def fit(self, X: np.ndarray, y: np.ndarray, *, annotation: Any = None) -> Self:
         """Learn from scratch in one pass over the samples and their annotations."""
-        X, y = self._start(X, y)
-        return self.partial_fit(X, y, np.unique(y), annotation=annotation)
+        self._learn(*self._start(X, y), annotation)
+        return self
 
     def partial_fit(
         self, X: np.ndarray, y: np.ndarray, classes: np.ndarray | None = None, *, annotation: Any = None
@@ -69,13 +70,15 @@ class SVMFF(_SharedScale, LinearLearner):
         self, X: np.ndarray, y: np.ndarray, classes: np.ndarray | None = None, *, annotation: Any = None
     ) -> np.ndarray:
         """Learn as `partial_fit` does; return the margin of each sample just before its update."""
-        X, codes = self._begin(X, y, classes)
+        return self._learn(*self._continue(X, y, classes), annotation)
+
+    def _learn(self, X: np.ndarray, y: np.ndarray, annotation: Any = None) -> np.ndarray:
         before = self.marked_
         marked = self._see(X, annotation)
         scaled = self._scale(marked) * X
         # A prediction knows only the annotations of earlier samples.
         unseen = self._scale(np.vstack([before, marked[:-1]])) * X
-        return learn(self.coef_, codes, scaled, scaled, unseen, self.tau)
+        return learn(self.coef_, y, scaled, scaled, unseen, self.tau)
 
     def _init(self, n_classes: int, X: np.ndarray) -> None:
         super()._init(n_classes, X)
@@ -99,6 +102,9 @@ class SVMFFBatch(_SharedScale):
     random_state : seed of the solver; a run sets it.
     """
 
+    X_seen_: np.ndarray
+    y_seen_: np.ndarray
+
     def __init__(self, C: float = 1.0, irrelevant: float = 0.1, random_state: int | None = None):
         self.C = C
         self.irrelevant = irrelevant
@@ -110,32 +116,31 @@ class SVMFFBatch(_SharedScale):
 
     def fit(self, X: np.ndarray, y: np.ndarray, *, annotation: Any = None) -> Self:
         """Fit the SVM from scratch."""
-        X, y = self._start(X, y)
-        return self.partial_fit(X, y, np.unique(y), annotation=annotation)
+        self._learn(*self._start(X, y), annotation)
+        return self
 
     def partial_fit(
         self, X: np.ndarray, y: np.ndarray, classes: np.ndarray | None = None, *, annotation: Any = None
     ) -> Self:
         """Add the samples to those seen and refit."""
-        X, codes = self._begin(X, y, classes)
-        self._see(X, annotation)
-        self.X_seen_ = np.vstack([self.X_seen_, X])
-        self.y_seen_ = np.concatenate([self.y_seen_, codes])
-        self._refit()
+        self._learn(*self._continue(X, y, classes), annotation)
         return self
 
     def prequential(
         self, X: np.ndarray, y: np.ndarray, classes: np.ndarray | None = None, *, annotation: Any = None
     ) -> np.ndarray:
         """Learn as `partial_fit` does; return margins under the model before the whole block."""
-        from rsbench.measures import margins
-
-        if hasattr(self, "classes_"):
-            before = margins(self.decision_function(X), np.searchsorted(self.classes_, y))
-        else:
-            before = np.zeros(len(y))
-        self.partial_fit(X, y, classes, annotation=annotation)
+        new = not hasattr(self, "classes_")
+        X, codes = self._continue(X, y, classes)
+        before = np.zeros(len(y)) if new else margins(self.decision_function(X), codes)
+        self._learn(X, codes, annotation)
         return before
+
+    def _learn(self, X: np.ndarray, y: np.ndarray, annotation: Any = None) -> None:
+        self._see(X, annotation)
+        self.X_seen_ = np.vstack([self.X_seen_, X])
+        self.y_seen_ = np.concatenate([self.y_seen_, y])
+        self._refit()
 
     def _init(self, n_classes: int, X: np.ndarray) -> None:
         self.marked_ = np.zeros(X.shape[1], bool)

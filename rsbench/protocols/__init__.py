@@ -4,6 +4,8 @@
 test samples. Samples of the planned classes that are not for testing are the training pool.
 """
 
+import itertools
+
 import numpy as np
 
 from rsbench import hookimpl
@@ -66,7 +68,9 @@ class _Protocol:
                 out = test[samples]
             else:
                 out = np.zeros(len(samples), bool)
-                out[rest if self.test == "rest" else len(samples) - max(1, round(len(samples) * float(self.test))) :] = 1
+                out[
+                    rest if self.test == "rest" else len(samples) - max(1, round(len(samples) * float(self.test))) :
+                ] = 1
             train[c] = samples[~out]
             held.append(samples[out])
         return train, np.sort(np.concatenate(held))
@@ -143,7 +147,7 @@ class Stream(_Protocol):
         self.test_at = test_at
         self.replace = replace
         self._check_test(("mask",))
-        if not len(test_at) or test_at[0] < 1 or any(b <= a for a, b in zip(test_at, test_at[1:], strict=False)):
+        if not len(test_at) or test_at[0] < 1 or any(b <= a for a, b in itertools.pairwise(test_at)):
             raise UserError(f"protocol.test_at={list(test_at)}, expected growing numbers of samples from 1 on")
 
     def plan(self, y: np.ndarray, test: np.ndarray | None, rng: np.random.Generator) -> Plan:

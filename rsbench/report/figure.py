@@ -1,12 +1,13 @@
 """Test error against samples, or against whatever else was swept, with error bars."""
 
+import io
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from rsbench.report.labels import data_label, preprocessor, varying
-from rsbench.results import Run
+from rsbench.results import Run, write_whole
 
 #: Okabe and Ito's palette, told apart with any colour vision; markers repeat the distinction.
 _COLORS = ("#000000", "#E69F00", "#0072B2", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#8B7500")
@@ -24,7 +25,7 @@ def draw(runs: list[Run], path: Path) -> Path:
     axis = _swept_axis(runs)
     lines = _against(runs, axis) if axis else _against_samples(runs)
     for i, (label, x, mean, deviation) in enumerate(lines):
-        style = {"color": _COLORS[i % len(_COLORS)], "marker": _MARKERS[i % len(_MARKERS)]}
+        style: dict[str, Any] = {"color": _COLORS[i % len(_COLORS)], "marker": _MARKERS[i % len(_MARKERS)]}
         axes.errorbar(x, mean, np.nan_to_num(deviation), label=label, markersize=4, capsize=2, linewidth=1.2, **style)
     axes.set_xlabel(axis[0] if axis else _unit(runs))
     if axis and min(axis[1]) > 0 and max(axis[1]) / min(axis[1]) >= 50:
@@ -35,7 +36,9 @@ def draw(runs: list[Run], path: Path) -> Path:
     axes.legend(frameon=False, fontsize="small", ncols=1 + len(lines) // 12)
     seeds = " or ".join(str(n) for n in sorted({run.seeds for run in runs}))
     axes.set_title(f"{data_label(runs)}, {seeds} seeds, bars: standard error", fontsize="medium")
-    figure.savefig(path, dpi=150)
+    image = io.BytesIO()
+    figure.savefig(image, dpi=150, format=path.suffix[1:])
+    write_whole(path, image.getvalue())
     return path
 
 
