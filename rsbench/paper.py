@@ -28,9 +28,11 @@ TABLES: dict[str, dict[str, tuple[tuple[float, ...], tuple[float, ...]]]] = {
 }
 
 
-def published(experiment: str | None, method: str, preprocessor: str, measure: str, step: int) -> float | None:
-    """The paper's figure for a cell of our table, if it has one; it did not preprocess."""
+def published(
+    experiment: str | None, data: str, method: str, preprocessor: str, measure: str, step: int
+) -> float | None:
+    """The paper's figure for a cell of our table, if it has one: on its own data, not preprocessed."""
     row = TABLES.get(experiment or "", {}).get(method)
-    if row is None or preprocessor != "none" or step not in STEPS:
+    if row is None or data != experiment or preprocessor != "none" or step not in STEPS:
         return None
     return row[0 if measure == "cumulative_error" else 1][STEPS.index(step)]

@@ -30,6 +30,7 @@ from rsbench.measures import MEASURES
 COLUMNS = ("seed", "step", "samples", *MEASURES)
 TABLE_STEPS = (5, 10, 20)
 PARTIAL_FILE = "partial.csv"
+ARTIFACTS_FOLDER = "mlflow-artifacts"
 
 #: Settings that cannot change a number.
 NOT_FINGERPRINTED = ("seeds", "tracking")
@@ -128,7 +129,12 @@ def read(folder: Path) -> Run:
 
 def find(folder: Path) -> list[Run]:
     """All finished runs in a folder and below, in the order they were planned."""
-    found = [path.parent for path in folder.rglob("curves.csv") if (path.parent / "run.json").exists()]
+    found = []
+    for path, folders, files in os.walk(folder):
+        # MLflow keeps copies of records among its artifacts.
+        folders[:] = [name for name in folders if name != ARTIFACTS_FOLDER and not name.startswith(".")]
+        if {"curves.csv", "run.json"} <= set(files):
+            found.append(Path(path))
     return [read(path) for path in sorted(found, key=lambda path: [_natural(part) for part in path.parts])]
 
 

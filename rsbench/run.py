@@ -52,7 +52,8 @@ class Spec:
     def learner(self, seed: int) -> Any:
         """An untrained learner; its randomness, if any, comes from the seed."""
         params = dict(self.config["learner"])
-        if "random_state" in params and params["random_state"] is None:
+        accepted = self.registry.get("learner", params["name"]).parameters
+        if "random_state" in accepted and params.get("random_state") is None:
             params["random_state"] = int(stream(seed, "initialisation").integers(2**31))
         return self.registry.build("learner", params)
 

@@ -16,8 +16,8 @@ from filelock import FileLock
 
 from rsbench.errors import UserError
 from rsbench.measures import MEASURES
-from rsbench.report.labels import flatten, preprocessor
-from rsbench.results import Run, find, write_whole
+from rsbench.report.labels import flatten, preprocessor, run_name
+from rsbench.results import ARTIFACTS_FOLDER, Run, find, write_whole
 
 log = logging.getLogger(__name__)
 
@@ -56,7 +56,7 @@ class Tracker:
         if found is not None:
             return found.experiment_id
         # Beside the database; MLflow would put artifacts into the working folder.
-        location = (self.database.parent / "mlflow-artifacts").as_uri() if self.database else None
+        location = (self.database.parent / ARTIFACTS_FOLDER).as_uri() if self.database else None
         return self._client.create_experiment(name, artifact_location=location)
 
     def open(self, record_id: str, name: str, tags: dict[str, str], parent: str | None = None) -> str | None:
@@ -96,10 +96,16 @@ class Tracker:
         for file in files:
             self._client.log_artifact(run_id, str(file))
 
-    def complete(self, run_id: str) -> None:
+    def complete(self, run_id: str, failed: bool = False) -> None:
         """Mark a run as wholly sent."""
         self._client.set_tag(run_id, "rsbench.complete", "true")
-        self._client.set_terminated(run_id)
+        self._client.set_terminated(run_id, "FAILED" if failed else "FINISHED")
+
+    def discard(self, record_id: str) -> None:
+        """Take back the run of a record."""
+        run_id = self.find(record_id)
+        if run_id is not None:
+            self._client.delete_run(run_id)
 
     def page(self) -> str:
         """The page, below the server's address, that shows this experiment's curves."""
@@ -113,12 +119,6 @@ def absolute(uri: str) -> str:
     path = Path(uri.removeprefix("sqlite:///")).absolute()
     path.parent.mkdir(parents=True, exist_ok=True)
     return f"sqlite:///{path}"
-
-
-def run_name(run: Run) -> str:
-    """The method, and the preprocessor where there is one."""
-    before = preprocessor(run)
-    return run.info["method"] if before == "none" else f"{run.info['method']} · {before}"
 
 
 def provenance(run: Run) -> dict[str, str]:
@@ -177,25 +177,33 @@ def send_job(run: Run, tracking: dict[str, Any], sweep_folder: Path | None) -> N
         log.warning(_later(error, run.folder))
 
 
-def attach(folder: Path, record_id: str, tracking: dict[str, Any]) -> Tracker | None:
+def attach(folder: Path, record_id: str, tracking: dict[str, Any], failed: bool) -> Tracker | None:
     """Attach a folder's table and figure to its run or sweep; None if the store cannot be reached."""
     sweep = read_sweep(folder)
     if sweep and sweep.get("down"):
         return None
     try:
         tracker = Tracker(tracking["uri"], tracking["experiment"])
-        _attach(folder, record_id, tracker)
+        _attach(folder, record_id, tracker, failed)
         return tracker
     except Exception as error:
         log.warning(_later(error, folder))
         return None
 
 
-def _attach(folder: Path, record_id: str, tracker: Tracker) -> None:
+def discard_sweep(folder: Path) -> None:
+    """Take back the parent run of a sweep in which nothing ran."""
+    sweep = read_sweep(folder)
+    if sweep and not sweep.get("down"):
+        with contextlib.suppress(Exception):
+            Tracker(sweep["uri"], sweep["experiment"]).discard(sweep["id"])
+
+
+def _attach(folder: Path, record_id: str, tracker: Tracker, failed: bool = False) -> None:
     run_id = tracker.find(record_id)
     if run_id is not None:
         tracker.send_files(run_id, [file for file in (folder / "table.md", folder / "curves.png") if file.exists()])
-        tracker.complete(run_id)
+        tracker.complete(run_id, failed)
 
 
 def track(folder: Path, uri: str | None) -> tuple[int, str]:

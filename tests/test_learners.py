@@ -43,7 +43,9 @@ def naive(kind, X, y, R, k, C=1.0, variant="pa2"):
         norm = sum(value**2 for value in scaled)
         if loss == 0 or norm == 0:
             continue
-        tau = {"pa": loss / (2 * norm), "pa1": min(C, loss / (2 * norm)), "pa2": loss / (2 * norm + 1 / (2 * C))}[variant]
+        tau = {"pa": loss / (2 * norm), "pa1": min(C, loss / (2 * norm)), "pa2": loss / (2 * norm + 1 / (2 * C))}[
+            variant
+        ]
         for j in range(d):
             step = tau * (r[j] * scaled[j] if kind == "ellipsotron" else scaled[j])
             W[label][j] += step
@@ -167,7 +169,9 @@ def test_hardest_negative_is_over_all_classes_and_ties_go_to_the_lowest():
 
 
 def rich(learner, R, Z):
-    return {"relevance": R} if learner in WITH_RELEVANCE else {"annotation": Z} if learner in (SVMFF, SVMFFBatch) else {}
+    return (
+        {"relevance": R} if learner in WITH_RELEVANCE else {"annotation": Z} if learner in (SVMFF, SVMFFBatch) else {}
+    )
 
 
 @pytest.mark.parametrize("learner", LEARNERS)

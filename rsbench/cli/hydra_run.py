@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import hydra
+from hydra.core.global_hydra import GlobalHydra
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override
 from hydra.errors import HydraException, MissingConfigException
@@ -77,9 +78,19 @@ def _run(argv: list[str]) -> int:
             raise
     finally:
         failed, kept = _sum_up(folder, cfg)
-        if ours and not kept:
-            shutil.rmtree(folder, ignore_errors=True)
+        if not kept:
+            _clear(folder, ours, sweep and cfg.tracking.name == "mlflow")
     return 1 if failed else 0
+
+
+def _clear(folder: Path, ours: bool, tracked: bool) -> None:
+    """Leave no trace of a command in which nothing ran."""
+    if tracked:
+        from rsbench.tracking import discard_sweep
+
+        discard_sweep(folder)
+    if ours:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _look(argv: list[str]) -> tuple[DictConfig, bool]:
@@ -97,6 +108,7 @@ def _look(argv: list[str]) -> tuple[DictConfig, bool]:
         plain.append(f"hydra.searchpath=[{_quote('file://' + os.path.abspath(args.config_dir))}]")
     with hydra.initialize_config_dir(version_base="1.3", config_dir=str(configs.CONF), job_name="rsbench"):
         cfg = hydra.compose("config", overrides=plain, return_hydra_config=True)
+        _check_choices(overrides)
     sweep = args.multirun or cfg.hydra.mode == RunMode.MULTIRUN
     if sweep:
         _check_sweep(cfg, overrides)
@@ -113,6 +125,16 @@ def _first_choice(override: Override) -> str:
     if override.is_discrete_sweep():
         return f"{key}={next(iter(override.sweep_string_iterator()))}"
     raise UserError(f"{line}: only lists of values can be swept, such as {key}=1,2,3 or {key}=range(1,4)")
+
+
+def _check_choices(overrides: list[Override]) -> None:
+    """Every choice of a swept config group exists; Hydra would tell only once the sweep is under way."""
+    loader = GlobalHydra.instance().config_loader()
+    for override in overrides:
+        options = loader.get_group_options(override.key_or_group) if override.is_discrete_sweep() else []
+        for choice in override.sweep_string_iterator() if options else ():
+            if choice not in (*options, "null"):
+                raise UserError(f"unknown {override.key_or_group} '{choice}'. {did_you_mean(choice, options)}")
 
 
 def _check_sweep(cfg: DictConfig, overrides: list[Override]) -> None:
@@ -167,9 +189,11 @@ def _sum_up(folder: Path, cfg: DictConfig) -> tuple[bool, bool]:
     from rsbench.results import PARTIAL_FILE, find
 
     runs = find(folder)
-    if runs:
-        _show_runs(runs, folder, cfg)
     failed = {file: file.read_text().partition("\n\n") for file in sorted(folder.rglob(ERROR_FILE))}
+    if runs:
+        _show_runs(runs, folder)
+        if cfg.tracking.name == "mlflow":
+            _show_tracking(runs, folder, cfg, bool(failed))
     for message in dict.fromkeys(message for message, _, _ in failed.values()):
         print(f"error: {message.strip()}", file=sys.stderr)
     unexpected = [file for file, (_, _, trace) in failed.items() if trace]
@@ -180,7 +204,7 @@ def _sum_up(folder: Path, cfg: DictConfig) -> tuple[bool, bool]:
     return bool(failed), bool(runs or unexpected or list(folder.rglob(PARTIAL_FILE)))
 
 
-def _show_runs(runs: list[Any], folder: Path, cfg: DictConfig) -> None:
+def _show_runs(runs: list[Any], folder: Path) -> None:
     from rsbench.report import draw, make_tables
     from rsbench.results import write_whole
 
@@ -189,15 +213,13 @@ def _show_runs(runs: list[Any], folder: Path, cfg: DictConfig) -> None:
     print(f"\n{tables}")
     print(f"table   {_shown(folder / 'table.md')}")
     print(f"figure  {_shown(draw(runs, folder / 'curves.png'))}")
-    if cfg.tracking.name == "mlflow":
-        _show_tracking(folder, runs, cfg)
 
 
-def _show_tracking(folder: Path, runs: list[Any], cfg: DictConfig) -> None:
+def _show_tracking(runs: list[Any], folder: Path, cfg: DictConfig, failed: bool) -> None:
     from rsbench.tracking import attach, read_sweep
 
     sweep = read_sweep(folder)
-    tracker = attach(folder, sweep["id"] if sweep else runs[0].info["id"], _plain(cfg.tracking))
+    tracker = attach(folder, sweep["id"] if sweep else runs[0].info["id"], _plain(cfg.tracking), failed)
     if tracker is None:
         return
     if tracker.database:

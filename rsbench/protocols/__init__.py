@@ -41,8 +41,8 @@ class _Protocol:
         if not (fraction or self.test in words):
             raise UserError(f"protocol.test={self.test!r}, expected {', '.join(words)} or a fraction between 0 and 1")
 
-    def _members(self, y: np.ndarray, rng: np.random.Generator) -> dict[int, np.ndarray]:
-        """The samples of each selected class, in random order."""
+    def _select(self, y: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """The classes within bounds, or as many of them as wanted, drawn at random."""
         counts = np.bincount(y)
         low, high = self.min_samples or 0, self.max_samples or len(y)
         selected = np.flatnonzero((counts >= low) & (counts <= high) & (counts > 0))
@@ -51,29 +51,36 @@ class _Protocol:
             raise UserError(
                 f"class selection: {len(selected)} of {len(counts)} classes have between {low} and {high} samples, "
                 f"{max(2, wanted)} are needed (classes have {counts.min()} to {counts.max()} samples). "
-                "Move protocol.min_samples and protocol.max_samples, or lower protocol.classes"
+                "Move protocol.min_samples and protocol.max_samples, or change protocol.classes"
             )
-        if self.classes is not None:
-            selected = np.sort(rng.choice(selected, self.classes, replace=False))
-        return {int(c): rng.permutation(np.flatnonzero(y == c)) for c in selected}
+        return selected if self.classes is None else np.sort(rng.choice(selected, self.classes, replace=False))
 
-    def _hold_out(self, members: dict[int, np.ndarray], test: np.ndarray | None, rest: int) -> tuple[dict, np.ndarray]:
-        """Training samples of each class, and the test samples; `rest` are kept to train with test=rest."""
-        if self.test == "mask" and test is None:
+    def _split(
+        self, y: np.ndarray, mask: np.ndarray | None, rng: np.random.Generator, learned: int
+    ) -> tuple[dict[int, np.ndarray], np.ndarray]:
+        """Training samples of each class in random order, and the test samples.
+
+        With test=rest, `learned` samples of each class are kept to train. With test=mask, which
+        samples are drawn and their order do not depend on the test samples.
+        """
+        if self.test == "mask" and mask is None:
             raise UserError("protocol.test=mask needs a data set with a fixed test set ('test', one bool per sample)")
         train, held = {}, []
-        for c, samples in members.items():
+        for c in self._select(y, rng):
+            samples = np.flatnonzero(y == c)
             if self.test == "mask":
-                assert test is not None
-                out = test[samples]
+                assert mask is not None
+                train[int(c)], out = rng.permutation(samples[~mask[samples]]), samples[mask[samples]]
             else:
-                out = np.zeros(len(samples), bool)
-                out[
-                    rest if self.test == "rest" else len(samples) - max(1, round(len(samples) * float(self.test))) :
-                ] = 1
-            train[c] = samples[~out]
-            held.append(samples[out])
+                n = len(samples)
+                kept = learned if self.test == "rest" else n - max(1, round(n * float(self.test)))
+                train[int(c)], out = np.split(rng.permutation(samples), [kept])
+            held.append(out)
         return train, np.sort(np.concatenate(held))
+
+    def _check_some(self, held: np.ndarray) -> None:
+        if not len(held):
+            raise UserError(f"protocol.test={self.test} leaves no test samples in the selected classes")
 
 
 class PerClass(_Protocol):
@@ -106,7 +113,7 @@ class PerClass(_Protocol):
     def plan(self, y: np.ndarray, test: np.ndarray | None, rng: np.random.Generator) -> Plan:
         """Steps of indices, and test indices."""
         steps = self.samples_per_class
-        train, held = self._hold_out(self._members(y, rng), test, rest=steps)
+        train, held = self._split(y, test, rng, learned=steps)
         for c, samples in train.items():
             total = int(np.sum(y == c))
             if len(samples) < steps or (self.test == "rest" and total == steps):
@@ -115,7 +122,7 @@ class PerClass(_Protocol):
                     f"protocol.test={self.test}. Lower protocol.samples_per_class, or leave small classes out "
                     f"with protocol.min_samples"
                 )
-        _check_test_samples(held)
+        self._check_some(held)
         block = np.array([samples[:steps] for samples in train.values()])
         return [rng.permutation(block[:, k]) for k in range(steps)], held
 
@@ -152,8 +159,8 @@ class Stream(_Protocol):
 
     def plan(self, y: np.ndarray, test: np.ndarray | None, rng: np.random.Generator) -> Plan:
         """Steps of indices, and test indices."""
-        train, held = self._hold_out(self._members(y, rng), test, rest=0)
-        _check_test_samples(held)
+        train, held = self._split(y, test, rng, learned=0)
+        self._check_some(held)
         pool = np.concatenate(list(train.values()))
         if len(pool) < self.test_at[-1] and not self.replace:
             raise UserError(
@@ -162,11 +169,6 @@ class Stream(_Protocol):
             )
         order = rng.choice(pool, self.test_at[-1], replace=self.replace)
         return np.split(order, self.test_at[:-1]), held
-
-
-def _check_test_samples(held: np.ndarray) -> None:
-    if not len(held):
-        raise UserError("no test samples are left: the data set's fixed test set holds none of the selected classes")
 
 
 @hookimpl

@@ -1,6 +1,8 @@
 """Test error against samples, or against whatever else was swept, with error bars."""
 
 import io
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,18 @@ from rsbench.results import Run, write_whole
 #: Okabe and Ito's palette, told apart with any colour vision; markers repeat the distinction.
 _COLORS = ("#000000", "#E69F00", "#0072B2", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#8B7500")
 _MARKERS = "os^Dv<>P"
+_STYLES = ("-", "--", ":", "-.")
+
+
+@dataclass
+class Line:
+    """A line of the figure: its colour tells the method, its style what else differs."""
+
+    method: str
+    variant: str
+    x: Sequence[float]
+    mean: Sequence[float]
+    error: Sequence[float]
 
 
 def draw(runs: list[Run], path: Path) -> Path:
@@ -19,21 +33,33 @@ def draw(runs: list[Run], path: Path) -> Path:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(8, 5), layout="constrained")
+    axis = _swept_axis(runs)
+    lines = _against(runs, axis[1]) if axis else _against_samples(runs)
+    methods = list(dict.fromkeys(line.method for line in lines))
+    variants = list(dict.fromkeys(line.variant for line in lines))
+    crowded = len(lines) > 8
+    figure = Figure(figsize=(10.5 if crowded else 8, 5), layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.add_subplot()
-    axis = _swept_axis(runs)
-    lines = _against(runs, axis) if axis else _against_samples(runs)
-    for i, (label, x, mean, deviation) in enumerate(lines):
-        style: dict[str, Any] = {"color": _COLORS[i % len(_COLORS)], "marker": _MARKERS[i % len(_MARKERS)]}
-        axes.errorbar(x, mean, np.nan_to_num(deviation), label=label, markersize=4, capsize=2, linewidth=1.2, **style)
-    axes.set_xlabel(axis[0] if axis else _unit(runs))
+    for line in lines:
+        i, j = methods.index(line.method), variants.index(line.variant)
+        style: dict[str, Any] = {
+            "color": _COLORS[i % len(_COLORS)],
+            "marker": _MARKERS[i % len(_MARKERS)],
+            "linestyle": _STYLES[j % len(_STYLES)],
+            "markerfacecolor": _COLORS[i % len(_COLORS)] if j == 0 else "white",
+        }
+        label = f"{line.method}, {line.variant}" if line.variant else line.method
+        axes.errorbar(line.x, line.mean, line.error, label=label, markersize=4, capsize=2, linewidth=1.2, **style)
+    axes.set_xlabel(axis[0] if axis else " / ".join(dict.fromkeys(run.info["unit"] for run in runs)))
     if axis and min(axis[1]) > 0 and max(axis[1]) / min(axis[1]) >= 50:
         axes.set_xscale("log")
-    axes.set_ylabel("test error %")
+    last = f" after {runs[0].steps[-1]} {runs[0].info['unit']}" if axis else ""
+    axes.set_ylabel(f"test error %{last}")
     axes.grid(alpha=0.25)
     axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(frameon=False, fontsize="small", ncols=1 + len(lines) // 12)
+    outside: dict[str, Any] = {"loc": "center left", "bbox_to_anchor": (1, 0.5)} if crowded else {}
+    axes.legend(frameon=False, fontsize="small", **outside)
     seeds = " or ".join(str(n) for n in sorted({run.seeds for run in runs}))
     axes.set_title(f"{data_label(runs)}, {seeds} seeds, bars: standard error", fontsize="medium")
     image = io.BytesIO()
@@ -42,15 +68,17 @@ def draw(runs: list[Run], path: Path) -> Path:
     return path
 
 
-def _against_samples(runs: list[Run]) -> list[tuple[str, Any, Any, Any]]:
+def _against_samples(runs: list[Run]) -> list[Line]:
     extra = varying(runs)
     several = len({preprocessor(run) for run in runs}) > 1
     lines = []
     for i, run in enumerate(runs):
-        words = [run.info["method"], *([preprocessor(run)] if several else [])]
+        words = [preprocessor(run)] if several else []
         words += [f"{key.split('.')[-1]}={values[i]}" for key, values in extra.items()]
-        mean, deviation = 100 * run.mean("test_error"), 100 * run.standard_error("test_error")
-        lines.append((", ".join(words), run.steps, mean, deviation))
+        mean, error = 100 * run.mean("test_error"), 100 * run.standard_error("test_error")
+        lines.append(
+            Line(run.info["method"], ", ".join(words), run.steps, mean.tolist(), np.nan_to_num(error).tolist())
+        )
     return lines
 
 
@@ -64,16 +92,15 @@ def _swept_axis(runs: list[Run]) -> tuple[str, list[float]] | None:
     return (key, values) if numeric else None
 
 
-def _against(runs: list[Run], axis: tuple[str, list[float]]) -> list[tuple[str, Any, Any, Any]]:
+def _against(runs: list[Run], setting: list[float]) -> list[Line]:
     """One line per method and preprocessor: test error at the last step against the swept setting."""
-    groups: dict[str, list[tuple[float, float, float]]] = {}
     several = len({preprocessor(run) for run in runs}) > 1
-    for run, x in zip(runs, axis[1], strict=True):
-        label = f"{run.info['method']}, {preprocessor(run)}" if several else run.info["method"]
-        point = (x, 100 * run.mean("test_error")[-1], 100 * run.standard_error("test_error")[-1])
-        groups.setdefault(label, []).append(point)
-    return [(label, *zip(*sorted(points), strict=True)) for label, points in groups.items()]  # type: ignore[misc]
-
-
-def _unit(runs: list[Run]) -> str:
-    return " / ".join(dict.fromkeys(run.info["unit"] for run in runs))
+    lines: dict[tuple[str, str], Line] = {}
+    for i in np.argsort(setting, kind="stable"):
+        run = runs[i]
+        key = (run.info["method"], preprocessor(run) if several else "")
+        line = lines.setdefault(key, Line(*key, [], [], []))
+        line.x = [*line.x, setting[i]]
+        line.mean = [*line.mean, 100 * run.mean("test_error")[-1]]
+        line.error = [*line.error, float(np.nan_to_num(100 * run.standard_error("test_error")[-1]))]
+    return list(lines.values())

@@ -1,5 +1,6 @@
 """What tells runs apart, so that tables and figures name just that."""
 
+from pathlib import Path
 from typing import Any
 
 from rsbench.results import Run
@@ -48,7 +49,18 @@ def preprocessor(run: Run) -> str:
     return f"{config['name']} (seen)" if config.get("fit_on") == "seen" else config["name"]
 
 
+def run_name(run: Run) -> str:
+    """The method, and the preprocessor where there is one."""
+    before = preprocessor(run)
+    return run.info["method"] if before == "none" else f"{run.info['method']} · {before}"
+
+
 def data_label(runs: list[Run]) -> str:
     """The data sets of the runs, with a warning where they are simulated."""
-    names = dict.fromkeys((run.info["data"]["name"], run.info["data"]["simulated"]) for run in runs)
+    names = dict.fromkeys((_data_name(run), run.info["data"]["simulated"]) for run in runs)
     return ", ".join(f"{name} (SIMULATED)" if simulated else name for name, simulated in names)
+
+
+def _data_name(run: Run) -> str:
+    path = run.info["config"].get("dataset", {}).get("path")
+    return f"{run.info['data']['name']} {Path(path).name}" if path else run.info["data"]["name"]

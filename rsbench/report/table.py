@@ -41,7 +41,8 @@ def _table(runs: list[Run], measure: str, title: str, scale: float, digits: int)
 
 
 def _published(run: Run, measure: str, step: int) -> float | None:
-    return published(run.info["experiment"], run.info["method"], preprocessor(run), measure, step)
+    info = run.info
+    return published(info["experiment"], info["data"]["name"], info["method"], preprocessor(run), measure, step)
 
 
 def _cell(run: Run, measure: str, step: int, scale: float, digits: int) -> str:

@@ -1,0 +1,28 @@
+"""A drop-in learner: the multiclass perceptron, stepping along relevant features only."""
+
+from rsbench import hookimpl
+from rsbench.learners import RelevanceLearner
+
+
+class Perceptron(RelevanceLearner):
+    """Steps of a fixed length whenever the margin is below one.
+
+    Parameters
+    ----------
+    rate : length of a step, in units of the sample.
+    """
+
+    def __init__(self, rate: float = 0.1):
+        super().__init__()
+        self.rate = rate
+
+    def step_vector(self, X, R):
+        return R * X
+
+    def tau(self, loss, squared_norm):
+        return self.rate
+
+
+@hookimpl
+def rsbench_learners():
+    return {"perceptron": Perceptron}

@@ -1,0 +1,108 @@
+"""Tables and figures: what a person reads, and the word simulated on all of it."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rsbench.measures import MEASURES
+from rsbench.paper import TABLES, published
+from rsbench.report import draw, make_tables
+from rsbench.report.figure import _swept_axis
+from rsbench.report.labels import varying
+from rsbench.results import COLUMNS, Run
+
+
+def run(
+    method="lean",
+    preprocessor="none",
+    simulated=True,
+    experiment="cub",
+    seeds=2,
+    steps=(5, 10, 20),
+    error=0.5,
+    **config,
+):
+    rows = [(seed, step) for seed in range(seeds) for step in steps]
+    curves = {measure: np.array([error + 0.1 * seed for seed, _ in rows]) for measure in MEASURES}
+    curves |= {"seed": np.array([s for s, _ in rows]), "step": np.array([k for _, k in rows])}
+    curves["samples"] = curves["step"]
+    assert set(curves) == set(COLUMNS)
+    info = {
+        "method": method,
+        "experiment": experiment,
+        "config": {"preprocessor": {"name": preprocessor}, "learner": {"C": 1.0}, **config},
+        "data": {"name": "cub", "simulated": simulated, "identity": "x"},
+        "classes": config.get("classes", 50),
+        "unit": "samples per class",
+        "how_to_get_real": "Fetch it" if simulated else None,
+    }
+    return Run(Path("x"), info, curves)
+
+
+def test_table_has_means_errors_and_the_papers_figures():
+    text = make_tables([run(), run("class_soft"), run("mine")])
+    lean = next(line for line in text.splitlines() if line.startswith("| lean"))
+    assert lean.split("|")[3].strip() == "55.0 ± 5.0"
+    assert [cell.strip() for cell in lean.split("|")[6:9]] == ["93.44", "85.45", "80.28"]
+    mine = next(line for line in text.splitlines() if line.startswith("| mine"))
+    assert [cell.strip() for cell in mine.split("|")[6:9]] == ["–"] * 3
+    assert "cumulative loss" in text and "preprocessor" in text
+
+
+def test_papers_figures_only_stand_beside_the_papers_setting():
+    assert published("cub", "cub", "lean", "none", "cumulative_error", 10) == 85.45
+    assert published("sun", "sun", "class_soft", "none", "cumulative_loss", 20) == 1355
+    others = [
+        ("cub", "cub", "lean", "center"),
+        ("cub", "cub", "mine", "none"),
+        ("cub", "arrays", "lean", "none"),
+        (None, "cub", "lean", "none"),
+        ("c_scan", "sun", "lean", "none"),
+    ]
+    for other in others:
+        assert published(*other, "cumulative_error", 10) is None
+    assert "paper @" not in make_tables([run(experiment=None)])
+    assert all(len(row) == 2 and len(row[0]) == len(row[1]) == 3 for t in TABLES.values() for row in t.values())
+
+
+def test_simulated_is_said_in_tables_and_real_is_not():
+    assert "SIMULATED" in make_tables([run()]) and "Fetch it" in make_tables([run()])
+    assert "SIMULATED" not in make_tables([run(simulated=False)])
+    assert "cub (SIMULATED), cub" in make_tables([run(), run(simulated=False)])
+
+
+def test_preprocessor_and_whatever_else_varies_is_a_column():
+    runs = [run(learner={"C": C}, preprocessor=p) for C in (0.1, 1.0) for p in ("none", "center")]
+    header = make_tables(runs).splitlines()[2]
+    assert "preprocessor" in header and "learner.C" in header
+    assert varying([run(), run("class_soft", learner={"name": "x", "C": 1.0})]) == {}
+
+
+def test_one_seed_shows_no_standard_error():
+    text = make_tables([run(seeds=1)])
+    assert "±" not in text.split("\n", 1)[1] and "1 seed." in text
+
+
+def test_numeric_sweep_becomes_the_axis():
+    assert _swept_axis([run(learner={"C": C}) for C in (0.1, 1.0, 10.0)])[0] == "learner.C"
+    by_classes = [run(classes=k, protocol={"min_samples": m}) for k, m in ((13, 75), (41, 40))]
+    for each, k in zip(by_classes, (13, 41), strict=True):
+        each.info["config"].pop("classes")
+        each.info["classes"] = k
+    assert _swept_axis(by_classes) == ("classes", [13, 41])
+    assert _swept_axis([run(), run("class_soft")]) is None
+
+
+@pytest.mark.parametrize(
+    "runs",
+    [
+        [run()],
+        [run(seeds=1)],
+        [run(learner={"C": C}, method=m) for C in (0.1, 1.0, 100.0) for m in ("lean", "mine")],
+        [run(f"method{i}") for i in range(30)],
+    ],
+)
+def test_figures_are_drawn(runs, tmp_path):
+    path = draw(runs, tmp_path / "curves.png")
+    assert path.read_bytes().startswith(b"\x89PNG")

@@ -1,0 +1,141 @@
+"""The record on disk: whole or not at all, and finished by a single rename."""
+
+import json
+import os
+
+import numpy as np
+import pytest
+
+from rsbench import results
+from rsbench.errors import UserError
+from rsbench.measures import MEASURES
+
+INFO = {"method": "lean", "config": {}, "classes": 3}
+
+
+def rows(seed, steps=(1, 2, 5), scale=1.0):
+    return [
+        {
+            "seed": seed,
+            "step": step,
+            "samples": 3 * step,
+            **{m: scale * (i + 1) / (3 * step) for i, m in enumerate(MEASURES)},
+        }
+        for step in steps
+    ]
+
+
+def finished(folder, seeds=(0, 1), **kwargs):
+    record = results.Record(folder)
+    for seed in seeds:
+        record.add(rows(seed, scale=1 + seed, **kwargs))
+    return record.finish(INFO)
+
+
+def test_curves_appear_only_when_finished(tmp_path):
+    record = results.Record(tmp_path)
+    record.add(rows(0))
+    assert [path.name for path in tmp_path.iterdir()] == ["partial.csv"]
+    assert results.find(tmp_path) == []
+    record.add(rows(1))
+    record.finish(INFO)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["curves.csv", "run.json", "summary.json"]
+
+
+def test_columns_and_digits_are_as_promised(tmp_path):
+    finished(tmp_path)
+    lines = (tmp_path / "curves.csv").read_text().splitlines()
+    assert lines[0] == (
+        "seed,step,samples,test_error,test_loss,cumulative_error,cumulative_loss,online_error,online_loss"
+    )
+    assert lines[1].split(",")[:4] == ["0", "1", "3", "0.3333333333"]
+    assert len(lines) == 1 + 2 * 3
+
+
+def test_reading_gives_back_what_was_written(tmp_path):
+    written, read = finished(tmp_path), results.read(tmp_path)
+    assert read.info == written.info
+    for column in results.COLUMNS:
+        np.testing.assert_array_equal(read.curves[column], written.curves[column])
+
+
+def test_summary_is_mean_and_standard_error_at_the_tables_steps(tmp_path):
+    run = finished(tmp_path)
+    summary = json.loads((tmp_path / "summary.json").read_text())
+    assert list(summary) == ["5"]
+    values = [1 / 15, 2 / 15]
+    assert summary["5"]["test_error"]["mean"] == pytest.approx(np.mean(values))
+    assert summary["5"]["test_error"]["standard_error"] == pytest.approx(np.std(values, ddof=1) / np.sqrt(2))
+    assert run.values("test_error").shape == (3, 2)
+
+
+def test_one_seed_has_no_standard_error(tmp_path):
+    run = finished(tmp_path, seeds=(0,))
+    assert json.loads((tmp_path / "summary.json").read_text())["5"]["test_error"]["standard_error"] is None
+    assert np.isnan(run.standard_error("test_error")).all()
+
+
+@pytest.mark.parametrize(
+    ("steps", "expected"),
+    [
+        ((1, 5, 10, 20, 25), [5, 10, 20]),
+        ((1, 2, 3), [1, 2, 3]),
+        (tuple(range(50, 1001, 50)), [250, 500, 1000]),
+        ((7,), [7]),
+    ],
+)
+def test_table_steps_follow_the_run(steps, expected, tmp_path):
+    assert finished(tmp_path, steps=steps).table_steps() == expected
+
+
+def test_full_disk_leaves_what_was_there(tmp_path, monkeypatch):
+    results.write_whole(tmp_path / "file", "before")
+    real = os.fsync
+
+    def full(descriptor):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(UserError, match="No space left on device"):
+        results.write_whole(tmp_path / "file", "after")
+    monkeypatch.setattr(os, "fsync", real)
+    assert (tmp_path / "file").read_text() == "before"
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_crash_while_finishing_leaves_an_unfinished_run(tmp_path, monkeypatch):
+    record = results.Record(tmp_path)
+    record.add(rows(0))
+    monkeypatch.setattr(os, "replace", lambda *_: (_ for _ in ()).throw(OSError(5, "gone")))
+    with pytest.raises((UserError, OSError)):
+        record.finish(INFO)
+    assert not (tmp_path / "curves.csv").exists()
+    assert results.find(tmp_path) == []
+
+
+@pytest.mark.parametrize("damage", ["", "seed,step\n1,2\n", "garbage", "\x00\x01"])
+def test_damaged_records_are_named(damage, tmp_path):
+    finished(tmp_path)
+    (tmp_path / "curves.csv").write_text(damage)
+    with pytest.raises(UserError, match=str(tmp_path)):
+        results.read(tmp_path)
+
+
+def test_runs_are_found_in_the_order_of_their_numbers(tmp_path):
+    for number in (10, 2, 0):
+        (tmp_path / str(number)).mkdir()
+        finished(tmp_path / str(number))
+    assert [run.folder.name for run in results.find(tmp_path)] == ["0", "2", "10"]
+
+
+def test_fingerprint_follows_what_can_change_a_number():
+    config = {"learner": {"C": 1.0}, "seed": 0, "seeds": 5, "tracking": {"uri": "x"}}
+    one = results.fingerprint(config, "data")
+    assert one == results.fingerprint({**config, "seeds": 9, "tracking": {"uri": "y"}}, "data")
+    assert one != results.fingerprint({**config, "learner": {"C": 2.0}}, "data")
+    assert one != results.fingerprint(config, "other data")
+
+
+def test_git_commit_is_that_of_the_projects_own_checkout():
+    commit = results.git_commit()
+    assert commit is None or len(commit.rstrip("+")) == 40

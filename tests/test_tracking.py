@@ -1,0 +1,218 @@
+"""The MLflow mirror: everything in it, once, whatever happens to the store."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+
+import pytest
+from conftest import SMALL, rsbench
+
+from rsbench import results, tracking
+from rsbench.errors import UserError
+from rsbench.measures import MEASURES
+
+
+def store(folder, experiment="rsbench"):
+    """Runs in the store: (parents, children)."""
+    from mlflow import MlflowClient
+
+    client = MlflowClient(f"sqlite:///{folder / 'outputs' / 'mlflow.db'}")
+    found = client.search_runs([client.get_experiment_by_name(experiment).experiment_id])
+    children = [run for run in found if "mlflow.parentRunId" in run.data.tags]
+    return client, [run for run in found if run not in children], children
+
+
+SWEEP = ("-m", "method=lean,class_soft", *SMALL)
+
+
+@pytest.fixture(scope="module")
+def swept(tmp_path_factory):
+    """A small sweep with tracking on, done once for the tests that look at it."""
+    folder = tmp_path_factory.mktemp("swept")
+    done = rsbench(*SWEEP, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    return folder, done
+
+
+def test_a_sweep_is_a_parent_with_a_child_per_run(swept):
+    folder, done = swept
+    client, parents, children = store(folder)
+    assert [child.data.tags["mlflow.parentRunId"] for child in children] == [parents[0].info.run_id] * 2
+    assert {child.info.run_name for child in children} == {"lean", "class_soft"}
+    assert {run.info.status for run in [*parents, *children]} == {"FINISHED"}
+    artifacts = {file.path for file in client.list_artifacts(parents[0].info.run_id)}
+    assert artifacts == {"table.md", "curves.png"}
+    assert "mlflow ui --backend-store-uri sqlite:///outputs/mlflow.db" in done.stdout
+    assert not (folder / "mlruns").exists()
+
+
+def test_a_child_has_config_curves_provenance_and_record(swept):
+    folder, _ = swept
+    client, _, children = store(folder)
+    (child,) = [run for run in children if run.info.run_name == "class_soft"]
+    (run,) = [run for run in results.find(folder) if run.info["method"] == "class_soft"]
+    assert child.data.params["aggregator.normalize"] == "l2" and child.data.params["dataset.classes"] == "4"
+    for measure in MEASURES:
+        history = client.get_metric_history(child.info.run_id, measure)
+        assert [point.step for point in sorted(history, key=lambda p: p.step)] == run.steps
+        assert {p.step: p.value for p in history} == dict(zip(run.steps, run.mean(measure), strict=True))
+        errors = client.get_metric_history(child.info.run_id, f"standard_error/{measure}")
+        assert {p.step: p.value for p in errors} == dict(zip(run.steps, run.standard_error(measure), strict=True))
+    tags = child.data.tags
+    assert tags["simulated"] == "true" and "Simulated" in tags["mlflow.note.content"]
+    assert tags["fingerprint"] == run.info["fingerprint"] and tags["data.identity"] == run.info["data"]["identity"]
+    artifacts = {file.path for file in client.list_artifacts(child.info.run_id)}
+    assert artifacts == {"curves.csv", "run.json", "summary.json"}
+
+
+def test_sending_again_adds_nothing(swept):
+    folder, _ = swept
+    before = [len(part) for part in store(folder)[1:]]
+    for _ in range(2):
+        done = rsbench("track", "outputs", cwd=folder)
+        assert done.returncode == 0 and "2 finished runs" in done.stdout, done.stderr
+    assert [len(part) for part in store(folder)[1:]] == before
+
+
+def test_a_single_run_has_no_parent_and_carries_its_figure(tmp_path):
+    assert rsbench(*SMALL, cwd=tmp_path).returncode == 0
+    client, (run,), children = store(tmp_path)
+    assert not children
+    artifacts = {file.path for file in client.list_artifacts(run.info.run_id)}
+    assert artifacts == {"curves.csv", "run.json", "summary.json", "table.md", "curves.png"}
+
+
+def test_a_server_that_is_down_loses_nothing(tmp_path):
+    done = rsbench(*SWEEP, "tracking.uri=http://127.0.0.1:9", cwd=tmp_path)
+    assert done.returncode == 0
+    assert done.stderr.count("could not be reached") + done.stdout.count("could not be reached") == 1
+    assert "python -m rsbench track" in done.stderr + done.stdout
+    assert len(results.find(tmp_path)) == 2
+    down = rsbench("track", "outputs", cwd=tmp_path)
+    assert down.returncode == 1 and "error: http://127.0.0.1:9" in down.stderr and "Traceback" not in down.stderr
+    done = rsbench("track", "outputs", "--uri", "sqlite:///outputs/mlflow.db", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    client, (parent,), children = store(tmp_path)
+    assert len(children) == 2
+    assert {file.path for file in client.list_artifacts(parent.info.run_id)} == {"table.md", "curves.png"}
+
+
+@pytest.mark.parametrize("calls", range(8))
+def test_a_store_that_fails_midway_is_repaired_once(calls, tmp_path, monkeypatch, caplog):
+    from mlflow import MlflowClient
+
+    folder = tmp_path / "0"
+    folder.mkdir()
+    run = make_run(folder)
+    settings = {"uri": f"sqlite:///{tmp_path}/outputs/mlflow.db", "experiment": "rsbench"}
+    left = [calls]
+
+    def failing(real):
+        def call(*args, **kwargs):
+            left[0] -= 1
+            if left[0] < 0:
+                raise ConnectionError("the server is gone")
+            return real(*args, **kwargs)
+
+        return call
+
+    with monkeypatch.context() as patch:
+        for name in ("create_run", "log_batch", "log_artifact", "set_tag", "set_terminated"):
+            patch.setattr(MlflowClient, name, failing(getattr(MlflowClient, name)))
+        tracking.send_job(run, settings, None)
+    assert ("the server is gone" in caplog.text) == (calls < 8)
+    assert tracking.track(tmp_path, settings["uri"])[0] == 1
+    client, (sent,), _ = store(tmp_path)
+    assert sent.data.tags["rsbench.complete"] == "true" and sent.info.status == "FINISHED"
+    assert len(client.get_metric_history(sent.info.run_id, "test_error")) == len(run.steps)
+
+
+def make_run(folder):
+    record = results.Record(folder)
+    for seed in range(2):
+        record.add([{"seed": seed, "step": k, "samples": k, **dict.fromkeys(MEASURES, 0.5)} for k in (1, 2)])
+    return record.finish(
+        {
+            "method": "lean",
+            "experiment": None,
+            "config": {"preprocessor": {"name": "none"}, "tracking": {"name": "none"}},
+            "fingerprint": "f",
+            "git_commit": None,
+            "versions": {"numpy": "2"},
+            "data": {"name": "x", "identity": "i", "simulated": False},
+        }
+    )
+
+
+def test_many_metrics_are_sent_in_batches(tmp_path):
+    record = results.Record(tmp_path)
+    record.add([{"seed": 0, "step": k, "samples": k, **dict.fromkeys(MEASURES, 0.5)} for k in range(1, 401)])
+    (tmp_path / "other").mkdir()
+    run = record.finish(make_run(tmp_path / "other").info)
+    settings = {"uri": f"sqlite:///{tmp_path}/outputs/mlflow.db", "experiment": "rsbench"}
+    tracking.send_job(run, settings, None)
+    client, (sent,), _ = store(tmp_path)
+    assert len(client.get_metric_history(sent.info.run_id, "online_loss")) == 400
+
+
+def test_processes_that_open_a_fresh_store_together_share_it(tmp_path):
+    code = (
+        "import sys; from rsbench.tracking import Tracker;"
+        f"t = Tracker('sqlite:///{tmp_path}/outputs/mlflow.db', 'rsbench'); t.open(sys.argv[1], sys.argv[1], {{}})"
+    )
+    jobs = [subprocess.Popen([sys.executable, "-c", code, str(i)]) for i in range(4)]
+    assert [job.wait(120) for job in jobs] == [0] * 4
+    assert len(store(tmp_path)[1]) == 4
+
+
+def test_nothing_to_send_is_said(tmp_path):
+    with pytest.raises(UserError, match="no finished run"):
+        tracking.track(tmp_path, None)
+
+
+def test_tracking_none_touches_no_store(tmp_path):
+    done = rsbench(*SWEEP, "tracking=none", cwd=tmp_path)
+    assert done.returncode == 0 and "MLflow" not in done.stdout
+    assert not (tmp_path / "outputs" / "mlflow.db").exists()
+
+
+@pytest.mark.slow
+def test_a_real_server_gets_everything(tmp_path):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    store_uri = f"sqlite:///{tmp_path}/server.db"
+    command = [sys.executable, "-m", "mlflow", "server", "--port", str(port), "--backend-store-uri", store_uri]
+    command += ["--artifacts-destination", str(tmp_path / "artifacts"), "--workers", "1"]
+    with open(tmp_path / "server.log", "w") as log:
+        server = subprocess.Popen(command, cwd=tmp_path, stdout=log, stderr=log, start_new_session=True)
+    uri = f"http://127.0.0.1:{port}"
+    try:
+        for _ in range(240):
+            try:
+                urllib.request.urlopen(f"{uri}/health", timeout=1)
+                break
+            except OSError:
+                time.sleep(0.5)
+        done = rsbench(*SWEEP, f"tracking.uri={uri}", cwd=tmp_path)
+        assert done.returncode == 0 and "could not be reached" not in done.stderr + done.stdout
+        assert f"{uri}/#/experiments/" in done.stdout
+        from mlflow import MlflowClient
+
+        client = MlflowClient(uri)
+        runs = client.search_runs([client.get_experiment_by_name("rsbench").experiment_id])
+        assert len(runs) == 3
+        assert {len(client.list_artifacts(run.info.run_id)) for run in runs} == {2, 3}
+    finally:
+        os.killpg(server.pid, 15)
+        server.wait(30)
+
+
+def test_sweep_file_says_where_the_parent_is(swept):
+    folder, _ = swept
+    (path,) = folder.glob("outputs/sweeps/*/sweep.json")
+    assert set(json.loads(path.read_text())) == {"id", "name", "uri", "experiment"}
