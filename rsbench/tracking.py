@@ -16,7 +16,7 @@ from filelock import FileLock
 
 from rsbench.errors import UserError
 from rsbench.measures import MEASURES
-from rsbench.report.labels import flatten, preprocessor, run_name
+from rsbench.report.labels import flatten, preprocessor
 from rsbench.results import ARTIFACTS_FOLDER, Run, find, write_whole
 
 log = logging.getLogger(__name__)
@@ -74,11 +74,15 @@ class Tracker:
         found = self._client.search_runs([self.experiment_id], f"tags.`rsbench.id` = '{record_id}'")
         return found[0].info.run_id if found else None
 
-    def send_run(self, run: Run, parent: str | None) -> None:
-        """Send a finished run: params, curves, provenance and the record's files."""
+    def send_run(self, run: Run, sweep: dict[str, Any] | None) -> None:
+        """Send a finished run, below its sweep's: params, curves, provenance and the record's files."""
         from mlflow.entities import Metric, Param
 
-        run_id = self.open(run.info["id"], run_name(run), provenance(run), parent)
+        parent, tags = None, {"run": run.info["label"]}
+        if sweep is not None:
+            parent = self.find(sweep["id"]) or self.open(sweep["id"], sweep["name"], {})
+            tags["sweep"] = sweep["id"]
+        run_id = self.open(run.info["id"], run.info["label"], {**provenance(run), **tags}, parent)
         if run_id is None:
             return
         params = [Param(key, str(value)[:_PARAM_LENGTH]) for key, value in flatten(run.info["config"]).items()]
@@ -107,9 +111,19 @@ class Tracker:
         if run_id is not None:
             self._client.delete_run(run_id)
 
-    def page(self) -> str:
-        """The page, below the server's address, that shows this experiment's curves."""
-        return f"/#/experiments/{self.experiment_id}/runs?compareRunsMode=CHART"
+    def page(self, record_id: str) -> str:
+        """The page, below the server's address, that shows the curves of a run or of a sweep's runs."""
+        run_id = self.find(record_id)
+        if run_id is not None and self._client.get_run(run_id).data.metrics:
+            return f"/#/experiments/{self.experiment_id}/runs/{run_id}/model-metrics"
+        # MLflow folds child runs away and draws nothing of a folded run. A shared view, which it keeps
+        # in a tag of the experiment, lists them by name instead and draws their curves together.
+        view = {
+            "searchFilter": f"tags.sweep = '{record_id}'",
+            "groupBy": {"aggregateFunction": "average", "groupByKeys": [{"mode": "tag", "groupByData": "run"}]},
+        }
+        self._client.set_experiment_tag(self.experiment_id, f"mlflow.sharedViewState.{record_id}", json.dumps(view))
+        return f"/#/experiments/{self.experiment_id}/runs?compareRunsMode=CHART&viewStateShareKey={record_id}"
 
 
 def absolute(uri: str) -> str:
@@ -142,7 +156,7 @@ def provenance(run: Run) -> dict[str, str]:
 
 
 def metric_points(run: Run) -> list[tuple[str, float, int, int]]:
-    """Curves as (name, value, timestamp, step): means, and standard errors in a group of their own."""
+    """Curves as (name, value, timestamp, step): the mean over seeds, and its standard error as NAME_se."""
     time = int((run.folder / "curves.csv").stat().st_mtime * 1000)
     points = []
     for measure in MEASURES:
@@ -150,7 +164,7 @@ def metric_points(run: Run) -> list[tuple[str, float, int, int]]:
         for step, mean, deviation in zip(run.steps, means, errors, strict=True):
             points.append((measure, float(mean), time, step))
             if run.seeds > 1:
-                points.append((f"standard_error/{measure}", float(deviation), time, step))
+                points.append((f"{measure}_se", float(deviation), time, step))
     return points
 
 
@@ -158,7 +172,7 @@ def open_sweep(folder: Path, name: str, tracking: dict[str, Any]) -> None:
     """Make the store ready and start the sweep's parent run, before any job can want it."""
     sweep = {"id": uuid.uuid4().hex, "name": name, "uri": tracking["uri"], "experiment": tracking["experiment"]}
     try:
-        Tracker(tracking["uri"], tracking["experiment"]).open(sweep["id"], name, {"sweep": name})
+        Tracker(tracking["uri"], tracking["experiment"]).open(sweep["id"], name, {})
     except Exception as error:
         log.warning(_later(error, folder))
         sweep["down"] = True
@@ -172,20 +186,20 @@ def send_job(run: Run, tracking: dict[str, Any], sweep_folder: Path | None) -> N
         return  # said once for the whole sweep
     try:
         tracker = Tracker(tracking["uri"], tracking["experiment"])
-        tracker.send_run(run, tracker.find(sweep["id"]) if sweep else None)
+        tracker.send_run(run, sweep)
     except Exception as error:
         log.warning(_later(error, run.folder))
 
 
-def attach(folder: Path, record_id: str, tracking: dict[str, Any], failed: bool) -> Tracker | None:
-    """Attach a folder's table and figure to its run or sweep; None if the store cannot be reached."""
+def attach(folder: Path, record_id: str, tracking: dict[str, Any], failed: bool) -> tuple[Tracker, str] | None:
+    """Attach table and figure to a run or sweep and return its page; None if the store cannot be reached."""
     sweep = read_sweep(folder)
     if sweep and sweep.get("down"):
         return None
     try:
         tracker = Tracker(tracking["uri"], tracking["experiment"])
         _attach(folder, record_id, tracker, failed)
-        return tracker
+        return tracker, tracker.page(record_id)
     except Exception as error:
         log.warning(_later(error, folder))
         return None
@@ -226,13 +240,11 @@ def track(folder: Path, uri: str | None) -> tuple[int, str]:
 
 def _send_with_sweep(run: Run, tracker: Tracker) -> None:
     sweep = read_sweep(run.folder.parent)
+    tracker.send_run(run, sweep)
     if sweep is None:
-        tracker.send_run(run, None)
         _attach(run.folder, run.info["id"], tracker)
-        return
-    parent = tracker.find(sweep["id"]) or tracker.open(sweep["id"], sweep["name"], {"sweep": sweep["name"]})
-    tracker.send_run(run, parent)
-    _attach(run.folder.parent, sweep["id"], tracker)
+    else:
+        _attach(run.folder.parent, sweep["id"], tracker)
 
 
 def read_sweep(folder: Path) -> dict[str, Any] | None:

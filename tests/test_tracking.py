@@ -60,7 +60,7 @@ def test_a_child_has_config_curves_provenance_and_record(swept):
         history = client.get_metric_history(child.info.run_id, measure)
         assert [point.step for point in sorted(history, key=lambda p: p.step)] == run.steps
         assert {p.step: p.value for p in history} == dict(zip(run.steps, run.mean(measure), strict=True))
-        errors = client.get_metric_history(child.info.run_id, f"standard_error/{measure}")
+        errors = client.get_metric_history(child.info.run_id, f"{measure}_se")
         assert {p.step: p.value for p in errors} == dict(zip(run.steps, run.standard_error(measure), strict=True))
     tags = child.data.tags
     assert tags["simulated"] == "true" and "Simulated" in tags["mlflow.note.content"]
@@ -138,6 +138,7 @@ def make_run(folder):
     return record.finish(
         {
             "method": "lean",
+            "label": "lean",
             "experiment": None,
             "config": {"preprocessor": {"name": "none"}, "tracking": {"name": "none"}},
             "fingerprint": "f",

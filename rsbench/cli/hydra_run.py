@@ -219,14 +219,15 @@ def _show_tracking(runs: list[Any], folder: Path, cfg: DictConfig, failed: bool)
     from rsbench.tracking import attach, read_sweep
 
     sweep = read_sweep(folder)
-    tracker = attach(folder, sweep["id"] if sweep else runs[0].info["id"], _plain(cfg.tracking), failed)
-    if tracker is None:
+    shown = attach(folder, sweep["id"] if sweep else runs[0].info["id"], _plain(cfg.tracking), failed)
+    if shown is None:
         return
+    tracker, page = shown
     if tracker.database:
         print(f"MLflow  mlflow ui --backend-store-uri sqlite:///{_shown(tracker.database)}")
-        print(f"        then open http://127.0.0.1:5000{tracker.page()}")
+        print(f"        then open http://127.0.0.1:5000{page}")
     else:
-        print(f"MLflow  {tracker.uri}{tracker.page()}")
+        print(f"MLflow  {tracker.uri}{page}")
 
 
 def _shown(path: Path) -> str:

@@ -17,7 +17,6 @@ from tqdm import tqdm
 
 from rsbench import registry, results
 from rsbench.errors import UserError
-from rsbench.report.labels import run_name
 from rsbench.run import Spec, run_seed
 
 log = logging.getLogger("rsbench")
@@ -72,6 +71,7 @@ def _compute(config: dict[str, Any], folder: Path) -> results.Run:
     run = record.finish(
         {
             "method": method,
+            "label": _label(method, config),
             "experiment": choices.get("experiment"),
             "config": config,
             "fingerprint": results.fingerprint(config, data.identity),
@@ -124,19 +124,20 @@ def _say_simulated(name: str, hint: str | None) -> None:
     log.warning("SIMULATED data (%s).%s", name, f" {hint}." if hint else "")
 
 
-def _extra_overrides() -> list[str]:
-    """Parameters that the command set, and may be sweeping, beside the method and the preprocessor."""
-    kinds = ("learner.", "aggregator.", "protocol.", "annotation.")
-    return [word for word in HydraConfig.get().overrides.task if word.startswith(kinds)]
+def _label(method: str, config: dict[str, Any]) -> str:
+    """The method, the preprocessor if any, and the parameters that the command set and may be sweeping."""
+    kinds = ("learner.", "aggregator.", "preprocessor.", "protocol.", "annotation.", "dataset.")
+    changed = [word for word in HydraConfig.get().overrides.task if word.startswith(kinds)]
+    before = config["preprocessor"]["name"]
+    return " ".join([method, *([] if before == "none" else [before]), *changed])
 
 
 def _line(run: results.Run) -> str:
-    label = " ".join([run_name(run), *_extra_overrides()])
     step = run.table_steps()[-1]
     i = run.steps.index(step)
     mean, deviation = 100 * run.mean("cumulative_error")[i], 100 * run.standard_error("cumulative_error")[i]
     spread = "" if run.seeds < 2 else f" ± {deviation:.1f}"
     return (
-        f"{label:<17} cumulative error {mean:.1f}{spread} % at {step} {run.info['unit']}, "
+        f"{run.info['label']:<17} cumulative error {mean:.1f}{spread} % at {step} {run.info['unit']}, "
         f"{run.seeds} seeds, {run.info['seconds']:.1f} s"
     )

@@ -49,12 +49,6 @@ def preprocessor(run: Run) -> str:
     return f"{config['name']} (seen)" if config.get("fit_on") == "seen" else config["name"]
 
 
-def run_name(run: Run) -> str:
-    """The method, and the preprocessor where there is one."""
-    before = preprocessor(run)
-    return run.info["method"] if before == "none" else f"{run.info['method']} · {before}"
-
-
 def data_label(runs: list[Run]) -> str:
     """The data sets of the runs, with a warning where they are simulated."""
     names = dict.fromkeys((_data_name(run), run.info["data"]["simulated"]) for run in runs)
