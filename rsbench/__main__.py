@@ -1,14 +1,29 @@
 """python -m rsbench: a named command, else the Hydra run."""
 
+import os
 import sys
+
+# One thread per process, before NumPy is imported: results then do not depend on the number of cores,
+# and parallel jobs do not fight for them.
+for _variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(_variable, "1")
+
+COMMANDS = ("plugins", "track")
 
 
 def main() -> int:
     """Run the command line and return its exit code."""
-    if len(sys.argv) > 1 and sys.argv[1] in ("plugins", "track"):
+    word = sys.argv[1] if len(sys.argv) > 1 else ""
+    if word in COMMANDS:
         from rsbench.cli.commands import main as command
 
         return command(sys.argv[1:])
+    if word[:1].isalpha() and "=" not in word:
+        from rsbench.errors import did_you_mean
+
+        print(f"error: unknown command '{word}'. {did_you_mean(word, COMMANDS)}", file=sys.stderr)
+        print("Settings are given as KEY=VALUE; see python -m rsbench --help", file=sys.stderr)
+        return 1
     from rsbench.cli.hydra_run import main as run
 
     return run(sys.argv[1:])

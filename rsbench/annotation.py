@@ -1,15 +1,17 @@
 """What reaches the learner of the annotations: functions from votes to votes.
 
-Each takes the votes and a random stream of its own; further parameters are its configuration, in
-the config group `annotation`.
+Each is called with the votes and a random stream of its own; its constructor's parameters are its
+configuration, in the config group `annotation`.
 """
 
 import numpy as np
 
 
-def full(Z: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+class Full:
     """Every vote, as given."""
-    return Z
+
+    def __call__(self, Z: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        return Z
 
 
-ANNOTATIONS = {"full": full}
+ANNOTATIONS = {"full": Full}

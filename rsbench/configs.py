@@ -2,14 +2,12 @@
 
 import dataclasses
 import functools
-import inspect
 import typing
 from pathlib import Path
 from typing import Any
 
 from hydra.core.config_store import ConfigStore
 
-from rsbench.annotation import ANNOTATIONS
 from rsbench.registry import Component, Registry, is_union, literal_choices
 
 _PACKAGE = Path(__file__).resolve().parent
@@ -26,25 +24,10 @@ def store(registry: Registry) -> None:
     for kind, components in registry.components.items():
         for name, component in components.items():
             configs.store(group=kind, name=name, node=schema(component))
-    for name, function in ANNOTATIONS.items():
-        configs.store(group="annotation", name=name, node=schema(annotation_component(name, function)))
     for learner in registry.components["learner"]:
         if not (CONF / "method" / f"{learner}.yaml").exists():
             defaults = [{"override /learner": learner}, {"override /aggregator": "sample"}]
             configs.store(group="method", name=learner, package="_global_", node={"defaults": defaults})
-
-
-def annotation_component(name: str, function: Any) -> Component:
-    """An annotation function as a component whose parameters are those after `Z` and `rng`."""
-    signature = inspect.signature(function)
-    own = [parameter for key, parameter in signature.parameters.items() if key not in ("Z", "rng")]
-
-    def bound(**params: Any) -> Any:
-        return lambda Z, rng: function(Z, rng, **params)
-
-    bound.__signature__ = signature.replace(parameters=own)  # type: ignore[attr-defined]
-    bound.__annotations__ = function.__annotations__
-    return Component("annotation", name, bound, "rsbench.annotation")
 
 
 def schema(component: Component) -> type:

@@ -32,6 +32,7 @@ class Data:
     names: Names = field(default_factory=Names)
     identity: str = ""
     simulated: bool = False
+    how_to_get_real: str | None = None
 
     @property
     def features(self) -> np.ndarray:
@@ -41,10 +42,10 @@ class Data:
         return self.X
 
 
-def identity(*arrays: np.ndarray | None) -> str:
+def identity(data: Data) -> str:
     """A hash of the arrays' content, so that results know exactly what they were measured on."""
     digest = hashlib.sha256()
-    for array in arrays:
+    for array in (data.X, data.y, data.Z, data.test, data.background):
         if array is None:
             digest.update(b"none")
             continue

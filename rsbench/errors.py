@@ -1,7 +1,9 @@
 """One exception for everything a user can put right; the command line shows its message alone."""
 
 import difflib
+import numbers
 from collections.abc import Iterable
+from typing import Any
 
 
 class UserError(ValueError):
@@ -15,3 +17,15 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     if near:
         return f"Did you mean '{near[0]}'? Known: {', '.join(known)}."
     return f"Known: {', '.join(known) or 'none'}."
+
+
+def check_positive(component: object, name: str) -> None:
+    """Raise an error unless the parameter is a finite number above zero."""
+    value = getattr(component, name)
+    if not is_number(value) or not 0 < value < float("inf"):
+        raise UserError(f"{type(component).__name__}: {name}={value!r}, expected a number above 0")
+
+
+def is_number(value: Any) -> bool:
+    """Whether a parameter is a plain number, of Python or NumPy, and not a bool."""
+    return isinstance(value, numbers.Real) and not isinstance(value, bool)

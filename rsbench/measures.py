@@ -4,9 +4,12 @@ A margin is the true class's score less the best other one's. A prediction is ri
 margin is above zero, so a tie is an error; the loss is the multiclass hinge, max(0, 1 - margin).
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+
+from rsbench.errors import UserError
 
 MEASURES = (
     "test_error",
@@ -18,9 +21,12 @@ MEASURES = (
 )
 
 
-def margins(scores: np.ndarray, y: np.ndarray) -> np.ndarray:
+def margins(scores: np.ndarray, y: np.ndarray, n_classes: int) -> np.ndarray:
     """Margins of `decision_function`'s output, (n, K) or, for two classes, (n,)."""
-    if scores.ndim == 1:
+    expected = (len(y),) if n_classes == 2 else (len(y), n_classes)
+    if np.shape(scores) != expected:
+        raise UserError(f"the learner's decision_function gave scores of shape {np.shape(scores)}, expected {expected}")
+    if n_classes == 2:
         return np.where(y == 1, scores, -scores).astype(np.float64)
     rows = np.arange(len(y))
     others = np.array(scores, dtype=np.float64)
@@ -40,23 +46,32 @@ def hinge(margin: np.ndarray) -> np.ndarray:
 
 
 def prequential(
-    learner: Any, X: np.ndarray, y: np.ndarray, classes: np.ndarray, rich: dict[str, np.ndarray]
+    learner: Any, X: np.ndarray, y: np.ndarray, classes: np.ndarray, rich: dict[str, np.ndarray], new: bool
 ) -> np.ndarray:
-    """Margins of the predictions made just before learning from each sample.
+    """Margins of the predictions made just before learning from each sample, on features alone.
 
-    A learner may have a `prequential` of its own that does the same faster; the others predict
-    and learn one sample at a time. One that has learned nothing yet has no preference: a tie.
+    A learner that is `new` has learned nothing and has no preference: a tie.
     """
-    own = getattr(learner, "prequential", None)
+    own = _own_prequential(learner)
     if own is not None:
         return own(X, y, classes, **rich)
     result = np.zeros(len(y))
     for i in range(len(y)):
         one = slice(i, i + 1)
-        if hasattr(learner, "classes_"):
-            result[i] = margins(learner.decision_function(X[one]), y[one])[0]
+        if i > 0 or not new:
+            result[i] = margins(learner.decision_function(X[one]), y[one], len(classes))[0]
         learner.partial_fit(X[one], y[one], classes, **{name: rows[one] for name, rows in rich.items()})
     return result
+
+
+def _own_prequential(learner: Any) -> Callable[..., np.ndarray] | None:
+    """The learner's `prequential`, which does the same faster; not one inherited past changed behaviour."""
+    for cls in type(learner).__mro__:
+        if "prequential" in vars(cls):
+            return learner.prequential
+        if {"partial_fit", "decision_function", "_scores"} & vars(cls).keys():
+            return None
+    return None
 
 
 def running_mean(values: np.ndarray) -> np.ndarray:

@@ -21,10 +21,12 @@ from typing import Any, Literal
 import pluggy
 
 from rsbench import hookspecs
+from rsbench.annotation import ANNOTATIONS
 from rsbench.errors import UserError, did_you_mean
 
 log = logging.getLogger(__name__)
 
+#: Kinds that plugins can offer; `annotation` is a kind of component too, but not a hook.
 KINDS = ("dataset", "extractor", "preprocessor", "protocol", "aggregator", "learner")
 
 
@@ -41,6 +43,13 @@ class Component:
     def parameters(self) -> dict[str, inspect.Parameter]:
         """The constructor's parameters, which are the configuration."""
         return dict(inspect.signature(self.cls).parameters)
+
+    @property
+    def source(self) -> Path | None:
+        """The file of a plugin's class; None for rsbench's own."""
+        file = inspect.getsourcefile(self.cls)
+        path = Path(file).resolve() if file else None
+        return None if path is None or path.is_relative_to(Path(__file__).resolve().parent) else path
 
     @property
     def types(self) -> dict[str, Any]:
@@ -62,15 +71,20 @@ class Broken:
 class Registry:
     """All components, by kind and name, and the plugins that failed to give theirs."""
 
-    components: dict[str, dict[str, Component]] = field(default_factory=lambda: {kind: {} for kind in KINDS})
+    components: dict[str, dict[str, Component]] = field(default_factory=lambda: {k: {} for k in (*KINDS, "annotation")})
     broken: list[Broken] = field(default_factory=list)
+    contested: dict[tuple[str, str], str] = field(default_factory=dict)
 
     def __post_init__(self):
+        for name, cls in ANNOTATIONS.items():
+            self.components["annotation"][name] = Component("annotation", name, cls, "rsbench.annotation")
         self._plugins = pluggy.PluginManager("rsbench")
         self._plugins.add_hookspecs(hookspecs)
 
     def get(self, kind: str, name: str) -> Component:
         """The component of that name; an unknown one is an error with a suggestion."""
+        if (kind, name) in self.contested:
+            raise UserError(self.contested[kind, name])
         try:
             return self.components[kind][name]
         except KeyError:
@@ -122,7 +136,10 @@ class Registry:
         other = self.components[component.kind].get(component.name)
         what = f"{component.kind} '{component.name}'"
         if other is not None:
-            raise UserError(f"{what} is offered by both {other.plugin} and {component.plugin}: rename one")
+            clash = f"{what} is offered by both {other.plugin} and {component.plugin}: rename one"
+            if not other.plugin.startswith("rsbench."):
+                self.contested[component.kind, component.name] = clash
+            raise UserError(clash)
         for name, parameter in component.parameters.items():
             if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
                 raise UserError(f"{what}: parameter *{name} cannot be configured; spell its parameters out")
@@ -142,7 +159,9 @@ def load() -> Registry:
     for entry in importlib.metadata.entry_points(group="rsbench"):
         origin = f"{entry.dist.name} {entry.dist.version}" if entry.dist else entry.value
         registry.add(origin, entry.load)
-    for folder in os.environ.get("RSBENCH_PLUGINS", "plugins").split(os.pathsep):
+    for folder in filter(None, os.environ.get("RSBENCH_PLUGINS", "plugins").split(os.pathsep)):
+        if "RSBENCH_PLUGINS" in os.environ and not Path(folder).is_dir():
+            log.warning("RSBENCH_PLUGINS names %s, which is not a folder", folder)
         for file in sorted(Path(folder).glob("*.py")):
             registry.add(str(file), functools.partial(_load_file, file.resolve()))
     for broken in registry.broken:

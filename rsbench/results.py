@@ -12,6 +12,7 @@ import functools
 import hashlib
 import importlib.metadata
 import json
+import logging
 import os
 import platform
 import subprocess
@@ -28,8 +29,11 @@ from rsbench.errors import UserError
 from rsbench.measures import MEASURES
 
 COLUMNS = ("seed", "step", "samples", *MEASURES)
+log = logging.getLogger(__name__)
+
 TABLE_STEPS = (5, 10, 20)
 PARTIAL_FILE = "partial.csv"
+SWEEP_FILE = "sweep.json"
 ARTIFACTS_FOLDER = "mlflow-artifacts"
 
 #: Settings that cannot change a number.
@@ -118,7 +122,7 @@ def read(folder: Path) -> Run:
     try:
         info = json.loads((folder / "run.json").read_text())
         with open(folder / "curves.csv", newline="") as file:
-            rows = [{key: float(value) for key, value in row.items()} for row in csv.DictReader(file)]
+            rows = [{key: _number(value) for key, value in row.items()} for row in csv.DictReader(file)]
         run = Run(folder, info, _columns(rows))
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise UserError(f"{folder}: not a readable run record ({type(error).__name__}: {error})") from None
@@ -130,22 +134,41 @@ def read(folder: Path) -> Run:
 def find(folder: Path) -> list[Run]:
     """All finished runs in a folder and below, in the order they were planned."""
     found = []
-    for path, folders, files in os.walk(folder):
+    for place, folders, files in os.walk(folder):
         # MLflow keeps copies of records among its artifacts.
         folders[:] = [name for name in folders if name != ARTIFACTS_FOLDER and not name.startswith(".")]
         if {"curves.csv", "run.json"} <= set(files):
-            found.append(Path(path))
-    return [read(path) for path in sorted(found, key=lambda path: [_natural(part) for part in path.parts])]
+            found.append(Path(place))
+    runs = []
+    for path in sorted(found, key=lambda path: [_natural(part) for part in path.parts]):
+        try:
+            runs.append(read(path))
+        except UserError as error:
+            log.warning("left out: %s", error)
+    return runs
+
+
+def write_sweep(folder: Path, sweep: dict[str, Any]) -> None:
+    """Keep what a sweep is: its id and name, what it goes over, where it is tracked and how it ended."""
+    write_whole(folder / SWEEP_FILE, _to_json(sweep))
+
+
+def read_sweep(folder: Path | None) -> dict[str, Any] | None:
+    """What the sweep in a folder is; None if there is none."""
+    if folder is None or not (folder / SWEEP_FILE).exists():
+        return None
+    return json.loads((folder / SWEEP_FILE).read_text())
 
 
 def _natural(part: str) -> tuple[int, int, str]:
     return (0, int(part), "") if part.isdecimal() else (1, 0, part)
 
 
-def fingerprint(config: dict[str, Any], data_identity: str) -> str:
-    """A hash of everything that can change a number: config, data, code and versions."""
+def fingerprint(config: dict[str, Any], data_identity: str, plugins: Iterable[Path] = ()) -> str:
+    """A hash of everything that can change a number: config, data, code (the plugins' too) and versions."""
     kept = {key: value for key, value in config.items() if key not in NOT_FINGERPRINTED}
-    parts = {"config": kept, "data": data_identity, "code": code_identity(), "versions": versions()}
+    code = [code_identity(), *(hashlib.sha256(path.read_bytes()).hexdigest() for path in plugins)]
+    parts = {"config": kept, "data": data_identity, "code": code, "versions": versions()}
     return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()
 
 
@@ -216,7 +239,11 @@ def _to_csv(rows: list[dict[str, float]]) -> str:
 
 
 def _format(value: float) -> str:
-    return f"{value:.10g}"
+    return str(value) if isinstance(value, int) else f"{value:.10g}"
+
+
+def _number(text: str) -> float:
+    return int(text) if text.lstrip("-").isdecimal() else float(text)
 
 
 def _to_json(content: Any) -> str:

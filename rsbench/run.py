@@ -4,6 +4,7 @@ For each seed: plan the stream, make relevance from the training pool's annotati
 step, and test after each step on features alone.
 """
 
+import dataclasses
 import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -11,16 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from rsbench.annotation import ANNOTATIONS
-from rsbench.configs import annotation_component
-from rsbench.data import Data, check_data
-from rsbench.errors import UserError
+from rsbench.data import Data, check_data, identity
+from rsbench.errors import UserError, did_you_mean
 from rsbench.measures import error, hinge, margins, prequential, running_mean
-from rsbench.registry import Registry, check_parameters
+from rsbench.registry import Registry
 from rsbench.seeds import stream
 
-#: What a learner can ask for by naming it as a keyword of `partial_fit`.
+#: What a learner can ask for by naming it as an argument of `partial_fit`.
 RICH_SUPERVISION = ("relevance", "annotation")
+
+_USUAL_ARGUMENTS = ("X", "y", "classes", "sample_weight")
 
 
 @dataclass(frozen=True)
@@ -42,13 +43,6 @@ class Spec:
     def build(self, kind: str) -> Any:
         return self.registry.build(kind, self.config[kind])
 
-    def annotate(self) -> Callable[[np.ndarray, np.random.Generator], np.ndarray]:
-        params = dict(self.config["annotation"])
-        name = params.pop("name")
-        component = annotation_component(name, ANNOTATIONS[name])
-        check_parameters(component, params)
-        return component.cls(**params)
-
     def learner(self, seed: int) -> Any:
         """An untrained learner; its randomness, if any, comes from the seed."""
         params = dict(self.config["learner"])
@@ -59,17 +53,18 @@ class Spec:
 
     def check(self) -> None:
         """Build everything once, so that a mistake shows before any data are read."""
-        for kind in ("dataset", "extractor", "preprocessor", "protocol", "aggregator"):
+        for kind in ("dataset", "extractor", "preprocessor", "protocol", "annotation", "aggregator"):
             self.build(kind)
         rich_supervision(self.learner(0))
-        self.annotate()
 
     def load(self) -> Data:
-        dataset = self.build("dataset")
-        data = dataset.load()
+        """The data, with features, checked and identified by content."""
+        data = self.build("dataset").load()
         if data.X is None:
             data = self.build("extractor").extract(data)
-        return check_data(data, f"dataset={self.config['dataset']['name']}")
+        config = self.config["dataset"]
+        check_data(data, config.get("path") or f"dataset={config['name']}")
+        return dataclasses.replace(data, identity=data.identity or identity(data))
 
 
 def run_seed(spec: Spec, data: Data, seed: int) -> SeedResult:
@@ -79,7 +74,7 @@ def run_seed(spec: Spec, data: Data, seed: int) -> SeedResult:
     order = np.concatenate(steps)
     y, classes = _relabel(data.y, np.concatenate([order, test]))
     pool = np.setdiff1d(np.flatnonzero(y >= 0), test)
-    Z = spec.annotate()(data.Z, stream(seed, "annotation"))
+    Z = spec.build("annotation")(data.Z, stream(seed, "annotation"))
 
     learner, aggregator = spec.learner(seed), spec.build("aggregator")
     wanted = rich_supervision(learner)
@@ -98,7 +93,7 @@ def run_seed(spec: Spec, data: Data, seed: int) -> SeedResult:
         rows.append(
             {
                 "seed": seed,
-                "step": len(online) if protocol.unit == "samples" else len(rows) + 1,
+                "step": len(online) if unit(protocol) == "samples" else len(rows) + 1,
                 "samples": len(online),
                 "test_error": error(tested).mean(),
                 "test_loss": hinge(tested).sum(),
@@ -129,10 +124,10 @@ def learn(
     start = 0
     for block in steps:
         rows = slice(start, start + len(block))
-        start = rows.stop
         given = {name: values[rows] for name, values in rich.items()}
-        before = prequential(learner, features.learned(block), y[block], classes, given)
-        yield before, margins(learner.decision_function(features.tested(test)), y[test])
+        before = prequential(learner, features.learned(block), y[block], classes, given, new=start == 0)
+        start = rows.stop
+        yield before, margins(learner.decision_function(features.tested(test)), y[test], len(classes))
 
 
 class Features:
@@ -175,16 +170,22 @@ class Features:
 
 
 def rich_supervision(learner: Any) -> set[str]:
-    """What the learner asks for, by the keyword arguments of its `partial_fit`."""
+    """What the learner asks for, by the arguments of its `partial_fit` beyond scikit-learn's."""
     parameters = inspect.signature(learner.partial_fit).parameters.values()
-    asked = {p.name for p in parameters if p.kind is p.KEYWORD_ONLY}
-    unknown = {p.name for p in parameters if p.kind is p.KEYWORD_ONLY and p.default is p.empty} - {*RICH_SUPERVISION}
-    if unknown:
-        raise UserError(
-            f"{type(learner).__name__}.partial_fit asks for {', '.join(sorted(unknown))}; "
-            f"a run can give {', '.join(RICH_SUPERVISION)}"
-        )
-    return asked & {*RICH_SUPERVISION}
+    named = [p.name for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+    asked = [name for name in named if name not in _USUAL_ARGUMENTS]
+    name = type(learner).__name__
+    for word in ["brief"] if hasattr(learner, "brief") else [word for word in asked if word == "view"]:
+        raise UserError(f"{name} asks for '{word}', which this version of rsbench does not give yet")
+    for word in asked:
+        if word not in RICH_SUPERVISION:
+            raise UserError(f"{name}.partial_fit asks for '{word}'. {did_you_mean(word, RICH_SUPERVISION)}")
+    return set(asked)
+
+
+def unit(protocol: Any) -> str:
+    """What the protocol's steps count; `samples` makes `step` the number of samples."""
+    return getattr(protocol, "unit", "steps")
 
 
 def _supervise(
@@ -193,7 +194,8 @@ def _supervise(
     """Rich supervision for the stream: only what the learner asks for."""
     rich = {}
     if "relevance" in wanted:
-        rich["relevance"] = aggregator.fit(Z[pool], y[pool]).relevance(Z[order], y[order])
+        aggregator.fit(Z[pool], y[pool])
+        rich["relevance"] = aggregator.relevance(Z[order], y[order])
     if "annotation" in wanted:
         rich["annotation"] = Z[order]
     return rich

@@ -8,22 +8,18 @@ import contextlib
 import json
 import logging
 import os
-import uuid
 from pathlib import Path
 from typing import Any
 
 from filelock import FileLock
 
+from rsbench.configs import CONF
 from rsbench.errors import UserError
 from rsbench.measures import MEASURES
-from rsbench.report.labels import flatten, preprocessor
-from rsbench.results import ARTIFACTS_FOLDER, Run, find, write_whole
+from rsbench.report.labels import flatten
+from rsbench.results import ARTIFACTS_FOLDER, Run, find, read, read_sweep
 
 log = logging.getLogger(__name__)
-
-#: What a sweep's folder says about its parent run: {"id", "uri", "experiment"}.
-SWEEP_FILE = "sweep.json"
-DEFAULT = {"uri": "sqlite:///outputs/mlflow.db", "experiment": "rsbench"}
 
 _BATCH = 1000
 _PARAM_LENGTH = 6000
@@ -95,15 +91,20 @@ class Tracker:
             self._client.log_artifact(run_id, str(run.folder / name))
         self.complete(run_id)
 
-    def send_files(self, run_id: str, files: list[Path]) -> None:
-        """Attach files to a run."""
-        for file in files:
-            self._client.log_artifact(run_id, str(file))
+    def finish(self, record_id: str, folder: Path, status: str) -> None:
+        """Attach a folder's table and figure to its run or sweep, and end it."""
+        run_id = self.find(record_id)
+        if run_id is None:
+            return
+        for file in (folder / "table.md", folder / "curves.png"):
+            if file.exists():
+                self._client.log_artifact(run_id, str(file))
+        self.complete(run_id, status)
 
-    def complete(self, run_id: str, failed: bool = False) -> None:
-        """Mark a run as wholly sent."""
+    def complete(self, run_id: str, status: str = "FINISHED") -> None:
+        """End a run and mark it as wholly sent, in this order: what is marked is never sent again."""
+        self._client.set_terminated(run_id, status)
         self._client.set_tag(run_id, "rsbench.complete", "true")
-        self._client.set_terminated(run_id, "FAILED" if failed else "FINISHED")
 
     def discard(self, record_id: str) -> None:
         """Take back the run of a record."""
@@ -140,7 +141,7 @@ def provenance(run: Run) -> dict[str, str]:
     info = run.info
     tags = {
         "method": info["method"],
-        "preprocessor": preprocessor(run),
+        "preprocessor": run.info["preprocessor"],
         "experiment": info["experiment"],
         "data": info["data"]["name"],
         "data.identity": info["data"]["identity"],
@@ -151,7 +152,10 @@ def provenance(run: Run) -> dict[str, str]:
         **{f"version.{name}": version for name, version in info["versions"].items()},
     }
     if info["data"]["simulated"]:
-        tags["mlflow.note.content"] = "**Simulated data**: these numbers say nothing about the real data set."
+        hint = info["data"].get("how_to_get_real")
+        tags["mlflow.note.content"] = "**Simulated data**: these numbers say nothing about the real data set." + (
+            f" {hint}." if hint else ""
+        )
     return {key: str(value) for key, value in tags.items() if value is not None}
 
 
@@ -168,56 +172,51 @@ def metric_points(run: Run) -> list[tuple[str, float, int, int]]:
     return points
 
 
-def open_sweep(folder: Path, name: str, tracking: dict[str, Any]) -> None:
+def open_sweep(sweep: dict[str, Any], folder: Path) -> bool:
     """Make the store ready and start the sweep's parent run, before any job can want it."""
-    sweep = {"id": uuid.uuid4().hex, "name": name, "uri": tracking["uri"], "experiment": tracking["experiment"]}
     try:
-        Tracker(tracking["uri"], tracking["experiment"]).open(sweep["id"], name, {})
+        Tracker(**sweep["tracking"]).open(sweep["id"], sweep["name"], {})
     except Exception as error:
         log.warning(_later(error, folder))
-        sweep["down"] = True
-    write_whole(folder / SWEEP_FILE, json.dumps(sweep, indent=2) + "\n")
+        return False
+    return True
 
 
-def send_job(run: Run, tracking: dict[str, Any], sweep_folder: Path | None) -> None:
+def send_job(run: Run, tracking: dict[str, Any], sweep: dict[str, Any] | None) -> None:
     """Send a run that has just finished, below its sweep's parent run."""
-    sweep = read_sweep(sweep_folder) if sweep_folder else None
-    if sweep and sweep.get("down"):
+    if sweep and not sweep["tracked"]:
         return  # said once for the whole sweep
     try:
-        tracker = Tracker(tracking["uri"], tracking["experiment"])
-        tracker.send_run(run, sweep)
+        Tracker(tracking["uri"], tracking["experiment"]).send_run(run, sweep)
     except Exception as error:
         log.warning(_later(error, run.folder))
 
 
-def attach(folder: Path, record_id: str, tracking: dict[str, Any], failed: bool) -> tuple[Tracker, str] | None:
-    """Attach table and figure to a run or sweep and return its page; None if the store cannot be reached."""
-    sweep = read_sweep(folder)
-    if sweep and sweep.get("down"):
-        return None
+def close_run(run: Run, tracking: dict[str, Any]) -> tuple[Tracker, str] | None:
+    """Attach its table and figure to a single run; its page, or None if the store cannot be reached."""
+    return _close(run.folder, run.info["id"], tracking, "FINISHED")
+
+
+def close_sweep(folder: Path, sweep: dict[str, Any]) -> tuple[Tracker, str] | None:
+    """End a sweep's parent run with table and figure; its page, or None if the store cannot be reached."""
+    return _close(folder, sweep["id"], sweep["tracking"], sweep["status"]) if sweep["tracked"] else None
+
+
+def _close(folder: Path, record_id: str, tracking: dict[str, Any], status: str) -> tuple[Tracker, str] | None:
     try:
         tracker = Tracker(tracking["uri"], tracking["experiment"])
-        _attach(folder, record_id, tracker, failed)
+        tracker.finish(record_id, folder, status)
         return tracker, tracker.page(record_id)
     except Exception as error:
         log.warning(_later(error, folder))
         return None
 
 
-def discard_sweep(folder: Path) -> None:
+def discard_sweep(sweep: dict[str, Any]) -> None:
     """Take back the parent run of a sweep in which nothing ran."""
-    sweep = read_sweep(folder)
-    if sweep and not sweep.get("down"):
+    if sweep["tracked"]:
         with contextlib.suppress(Exception):
-            Tracker(sweep["uri"], sweep["experiment"]).discard(sweep["id"])
-
-
-def _attach(folder: Path, record_id: str, tracker: Tracker, failed: bool = False) -> None:
-    run_id = tracker.find(record_id)
-    if run_id is not None:
-        tracker.send_files(run_id, [file for file in (folder / "table.md", folder / "curves.png") if file.exists()])
-        tracker.complete(run_id, failed)
+            Tracker(**sweep["tracking"]).discard(sweep["id"])
 
 
 def track(folder: Path, uri: str | None) -> tuple[int, str]:
@@ -226,33 +225,36 @@ def track(folder: Path, uri: str | None) -> tuple[int, str]:
     if not runs:
         raise UserError(f"{folder}: no finished run in it")
     trackers: dict[tuple[str, str], Tracker] = {}
+    ended: dict[Path, Tracker] = {}
     for run in runs:
-        settings = {**DEFAULT, **run.info["config"]["tracking"]}
+        settings = {**_defaults(), **run.info["config"]["tracking"]}
         target = (uri or settings["uri"], settings["experiment"])
         try:
-            if target not in trackers:
-                trackers[target] = Tracker(*target)
-            _send_with_sweep(run, trackers[target])
+            tracker = trackers[target] if target in trackers else trackers.setdefault(target, Tracker(*target))
+            sweep = read_sweep(run.folder.parent)
+            tracker.send_run(run, sweep)
+            ended[run.folder.parent if sweep else run.folder] = tracker
         except Exception as error:
-            raise UserError(f"{target[0]}: {_first_line(error)}. What was sent stays; run this again") from error
+            raise _failed(target[0], error) from error
+    for place, tracker in ended.items():
+        try:
+            sweep = read_sweep(place) or {"id": read(place).info["id"]}
+            tracker.finish(sweep["id"], place, sweep.get("status", "FINISHED"))
+        except Exception as error:
+            raise _failed(tracker.uri, error) from error
     return len(runs), ", ".join(tracker.uri for tracker in trackers.values())
 
 
-def _send_with_sweep(run: Run, tracker: Tracker) -> None:
-    sweep = read_sweep(run.folder.parent)
-    tracker.send_run(run, sweep)
-    if sweep is None:
-        _attach(run.folder, run.info["id"], tracker)
-    else:
-        _attach(run.folder.parent, sweep["id"], tracker)
+def _defaults() -> dict[str, Any]:
+    """Where runs go that were not tracked at first."""
+    from omegaconf import OmegaConf
+
+    settings: Any = OmegaConf.to_container(OmegaConf.load(CONF / "tracking" / "mlflow.yaml"))
+    return settings
 
 
-def read_sweep(folder: Path) -> dict[str, Any] | None:
-    """What a sweep's folder says about its parent run."""
-    try:
-        return json.loads((folder / SWEEP_FILE).read_text())
-    except FileNotFoundError:
-        return None
+def _failed(uri: str, error: Exception) -> UserError:
+    return UserError(f"{uri}: {_first_line(error)}. What was sent stays; run this again")
 
 
 def _later(error: Exception, folder: Path) -> str:

@@ -198,12 +198,11 @@ def test_prequential_is_predict_then_learn_without_annotations(learner, rng):
 
         def partial_fit(self, *args, **kwargs):
             self.inner.partial_fit(*args, **kwargs)
-            self.classes_ = self.inner.classes_
 
         def decision_function(self, X):
             return self.inner.decision_function(X)
 
-    slow = prequential(Plain(), X, y, np.arange(4), rich(learner, R, Z))
+    slow = prequential(Plain(), X, y, np.arange(4), rich(learner, R, Z), new=True)
     np.testing.assert_allclose(fast, slow, atol=1e-12)
 
 
@@ -259,7 +258,7 @@ def test_two_classes_have_one_score(rng):
         scores = fitted.decision_function(X)
         assert scores.shape == (len(X),)
         np.testing.assert_array_equal(fitted.predict(X), (scores > 0).astype(int))
-        assert (margins(scores, y) > 0).mean() == fitted.score(X, y)
+        assert (margins(scores, y, 2) > 0).mean() == fitted.score(X, y)
 
 
 @pytest.mark.parametrize("learner", LEARNERS)
@@ -309,11 +308,22 @@ def test_text_labels_and_data_frames_work(learner, rng):
 
 @pytest.mark.parametrize(
     ("params", "word"),
-    [({"C": 0}, "C=0"), ({"C": -1.0}, "C=-1"), ({"C": float("nan")}, "C=nan"), ({"variant": "pa3"}, "pa3")],
+    [
+        ({"C": 0}, "C=0"),
+        ({"C": True}, "C=True"),
+        ({"C": -1.0}, "C=-1"),
+        ({"C": float("nan")}, "C=nan"),
+        ({"variant": "pa3"}, "pa3"),
+    ],
 )
 def test_senseless_parameters_are_refused(params, word):
     with pytest.raises(ValueError, match=word):
         Ellipsotron(**params).fit(np.eye(2), np.array([0, 1]))
+
+
+def test_numpy_numbers_are_numbers():
+    for C in (np.float32(2), np.int64(2)):
+        np.testing.assert_array_equal(Lean(C=C).fit(np.eye(2), [0, 1]).coef_, Lean(C=2.0).fit(np.eye(2), [0, 1]).coef_)
 
 
 def test_wrong_rich_supervision_is_refused(rng):

@@ -16,7 +16,7 @@ README = (ROOT / "README.md").read_text()
 
 def test_ci_runs_the_readmes_test_command():
     (command,) = re.findall(r"^pip install .* && pytest$", README, re.MULTILINE)
-    assert command in (ROOT / ".ci" / "run").read_text().splitlines()
+    assert f"{{ {command}; }} || exit 1" in (ROOT / ".ci" / "run").read_text().splitlines()
 
 
 def test_readme_has_the_run_command():

@@ -89,9 +89,10 @@ def test_impossible_plans_say_what_is_wrong(protocol, words):
         plan(protocol)
 
 
-def test_a_mask_without_test_samples_is_an_error():
-    with pytest.raises(UserError, match="no test samples"):
-        plan(PerClass(3, test="mask"), test=np.zeros(50, bool))
+@pytest.mark.parametrize("protocol", [PerClass(3, test="mask"), Stream(test_at=(5,), test="mask")])
+def test_a_class_without_test_samples_is_an_error(protocol):
+    with pytest.raises(UserError, match="class 1 has no sample in the data set's fixed test set"):
+        plan(protocol, test=(Y != 1) & (np.arange(50) % 2 == 0))
 
 
 @pytest.mark.parametrize(

@@ -83,6 +83,30 @@ def test_two_plugins_with_one_name_are_both_named(fresh):
     made = fresh(a=PLUGIN, b=PLUGIN)
     (broken,) = made.broken
     assert "a.py and" in broken.cause and "b.py" in broken.cause
+    with pytest.raises(UserError, match="offered by both"):
+        made.build("learner", {"name": "mine"})
+
+
+def test_an_installed_package_is_a_plugin(fresh, tmp_path, monkeypatch):
+    info = tmp_path / "site" / "rsbench_stranger-1.2.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: rsbench-stranger\nVersion: 1.2\n")
+    (info / "entry_points.txt").write_text("[rsbench]\ngood = stranger_good\nbad = stranger_bad\n")
+    (tmp_path / "site" / "stranger_good.py").write_text(PLUGIN)
+    (tmp_path / "site" / "stranger_bad.py").write_text("raise RuntimeError('boom')")
+    monkeypatch.syspath_prepend(str(tmp_path / "site"))
+    made = fresh()
+    assert made.components["learner"]["mine"].plugin == "rsbench-stranger 1.2"
+    assert [(broken.plugin, broken.cause) for broken in made.broken] == [("rsbench-stranger 1.2", "RuntimeError: boom")]
+
+
+def test_an_empty_plugin_folder_setting_loads_nothing(tmp_path, monkeypatch):
+    (tmp_path / "script.py").write_text("raise SystemExit('never run')")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("RSBENCH_PLUGINS", "")
+    registry.load.cache_clear()
+    assert not registry.load().broken
+    registry.load.cache_clear()
 
 
 def test_unknown_names_and_parameters_get_a_suggestion():
@@ -140,7 +164,8 @@ def test_every_hook_has_one_line_of_documentation():
 
 
 def test_a_registry_is_empty_until_filled():
-    assert all(not components for components in Registry().components.values())
+    empty = Registry().components
+    assert not any(empty[kind] for kind in KINDS) and list(empty["annotation"]) == ["full"]
 
 
 def test_listing_plugins_imports_nothing_heavy():

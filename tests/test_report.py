@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import matplotlib
 import numpy as np
 import pytest
 
@@ -30,12 +31,17 @@ def run(
     assert set(curves) == set(COLUMNS)
     info = {
         "method": method,
+        "preprocessor": preprocessor,
         "experiment": experiment,
         "config": {"preprocessor": {"name": preprocessor}, "learner": {"C": 1.0}, **config},
-        "data": {"name": "cub", "simulated": simulated, "identity": "x"},
+        "data": {
+            "name": "cub",
+            "simulated": simulated,
+            "identity": "x",
+            "how_to_get_real": "Fetch it" if simulated else None,
+        },
         "classes": config.get("classes", 50),
         "unit": "samples per class",
-        "how_to_get_real": "Fetch it" if simulated else None,
     }
     return Run(Path("x"), info, curves)
 
@@ -79,6 +85,11 @@ def test_preprocessor_and_whatever_else_varies_is_a_column():
     assert varying([run(), run("class_soft", learner={"name": "x", "C": 1.0})]) == {}
 
 
+def test_theta_is_one_column_and_one_axis():
+    runs = [run(theta=theta, aggregator={"theta": theta}) for theta in (3, 5)]
+    assert list(varying(runs)) == ["aggregator.theta"]
+
+
 def test_one_seed_shows_no_standard_error():
     text = make_tables([run(seeds=1)])
     assert "±" not in text.split("\n", 1)[1] and "1 seed." in text
@@ -103,6 +114,8 @@ def test_numeric_sweep_becomes_the_axis():
         [run(f"method{i}") for i in range(30)],
     ],
 )
-def test_figures_are_drawn(runs, tmp_path):
-    path = draw(runs, tmp_path / "curves.png")
-    assert path.read_bytes().startswith(b"\x89PNG")
+def test_figures_are_drawn_and_say_simulated(runs, tmp_path):
+    assert draw(runs, tmp_path / "curves.png").read_bytes().startswith(b"\x89PNG")
+    # Text stays text in an SVG.
+    with matplotlib.rc_context({"svg.fonttype": "none"}):
+        assert "cub (SIMULATED)" in draw(runs, tmp_path / "curves.svg").read_text()

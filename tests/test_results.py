@@ -2,6 +2,7 @@
 
 import json
 import os
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -128,14 +129,34 @@ def test_runs_are_found_in_the_order_of_their_numbers(tmp_path):
     assert [run.folder.name for run in results.find(tmp_path)] == ["0", "2", "10"]
 
 
-def test_fingerprint_follows_what_can_change_a_number():
+def test_large_seeds_stay_apart(tmp_path):
+    run = finished(tmp_path, seeds=(20_000_000_001, 20_000_000_002))
+    assert results.read(tmp_path).seeds == run.seeds == 2
+
+
+def test_a_damaged_record_does_not_hide_the_others(tmp_path, caplog):
+    for name in ("0", "1"):
+        (tmp_path / name).mkdir()
+        finished(tmp_path / name)
+    (tmp_path / "0" / "curves.csv").write_text("garbage")
+    assert [run.folder.name for run in results.find(tmp_path)] == ["1"]
+    assert "left out" in caplog.text and str(tmp_path / "0") in caplog.text
+
+
+def test_fingerprint_follows_what_can_change_a_number(tmp_path):
     config = {"learner": {"C": 1.0}, "seed": 0, "seeds": 5, "tracking": {"uri": "x"}}
     one = results.fingerprint(config, "data")
     assert one == results.fingerprint({**config, "seeds": 9, "tracking": {"uri": "y"}}, "data")
     assert one != results.fingerprint({**config, "learner": {"C": 2.0}}, "data")
     assert one != results.fingerprint(config, "other data")
+    (tmp_path / "plugin.py").write_text("return X")
+    with_plugin = results.fingerprint(config, "data", [tmp_path / "plugin.py"])
+    (tmp_path / "plugin.py").write_text("return 2 * X")
+    assert one != with_plugin != results.fingerprint(config, "data", [tmp_path / "plugin.py"])
 
 
 def test_git_commit_is_that_of_the_projects_own_checkout():
+    root = Path(results.__file__).resolve().parent.parent
     commit = results.git_commit()
+    assert (commit is not None) == (root / ".git").exists()
     assert commit is None or len(commit.rstrip("+")) == 40

@@ -17,6 +17,7 @@ METHODS = {
     "feature_scaling": ("feature_scaling", "sample"),
     "ellipsotron": ("ellipsotron", "sample"),
     "class_soft": ("ellipsotron", "class_soft"),
+    "cross_classes": ("ellipsotron", "cross_classes"),
     "svm_ff": ("svm_ff", "none"),
     "svm_ff_batch": ("svm_ff_batch", "none"),
 }
@@ -92,8 +93,7 @@ class Recorder(Lean):
     diary: list = []
 
     def partial_fit(self, X, y, classes=None, *, relevance=None, annotation=None):
-        self.diary.append(("learn", X.copy(), y.copy()))
-        return super().partial_fit(X, y, classes)
+        raise AssertionError("its own prequential is used")
 
     def prequential(self, X, y, classes=None, *, relevance=None, annotation=None):
         self.diary.append(("learn", X.copy(), y.copy()))
@@ -164,7 +164,8 @@ def test_annotations_reach_only_learners_that_ask(spec):
     for name in METHODS:
         made = spec(**method(name))
         same = run_seed(made, sample, 0).rows == run_seed(made, other, 0).rows
-        assert same == (name == "lean"), name
+        # Where every feature is marked by someone, cross-classes is lean whatever the votes.
+        assert same == (name in ("lean", "cross_classes")), name
 
 
 def test_online_error_comes_from_features_without_annotations(spec):
@@ -184,15 +185,20 @@ def test_stream_steps_count_samples(spec):
     np.testing.assert_array_equal(columns(result, "step", "samples"), [[3, 3], [9, 9], [20, 20]])
 
 
-def test_selected_classes_are_all_there_is(spec):
+@pytest.mark.parametrize("name", ["lean", "class_soft", "cross_classes"])
+def test_selected_classes_are_all_there_is(name, spec, rng):
+    """Features and annotations of the classes left out change nothing."""
     sample = data(k=3)
-    made = spec(protocol={"name": "per_class", "samples_per_class": 4, "classes": 2})
-    result = run_seed(made, sample, 0)
-    assert result.classes == 2
+    made = spec(**method(name), protocol={"name": "per_class", "samples_per_class": 4, "classes": 2})
     chosen = np.unique(sample.y[PerClass(4, classes=2).plan(sample.y, None, stream(0, "plan"))[1]])
-    keep = np.isin(sample.y, chosen)
-    assert run_seed(made, Data(X=sample.X, y=sample.y, Z=sample.Z), 0).rows == result.rows
-    assert keep.sum() == 40
+    left_out = ~np.isin(sample.y, chosen)[:, None]
+    # Feature 0 is marked in the classes left out only, or nowhere.
+    silent = Data(X=sample.X, y=sample.y, Z=sample.Z & (np.arange(6) > 0))
+    loud = Data(
+        X=np.where(left_out, rng.random(sample.X.shape), sample.X), y=sample.y, Z=np.where(left_out, True, silent.Z)
+    )
+    result = run_seed(made, silent, 0)
+    assert result.classes == 2 and result.rows == run_seed(made, loud, 0).rows
 
 
 def test_class_level_votes_come_from_the_whole_training_pool(spec):
@@ -252,19 +258,164 @@ def test_random_learners_take_their_seed_from_the_run(spec):
     assert spec(learner={"name": "svm_ff_batch", "random_state": 5}).learner(1).random_state == 5
 
 
+def test_theta_is_validated_on_samples_it_was_not_learned_from(spec):
+    """Ten candidates, each taught ten samples per class and tested on the next ten."""
+    OtherRecorder.diary.clear()
+    sample = data(n=180, mask=True)
+    config = {**spec().config, "learner": {"name": "two"}, "aggregator": {"name": "class_threshold"}}
+    config["protocol"] = {"name": "per_class", "samples_per_class": 1, "test": "mask"}
+    run_seed(Spec(recorders(), config), sample, 0)
+    tried = OtherRecorder.diary[:20]
+    pool = {row.tobytes() for row in sample.X[~sample.test]}
+    for learned, tested in zip(tried[::2], tried[1::2], strict=True):
+        assert (learned[0], tested[0]) == ("learn", "test")
+        one, two = ({row.tobytes() for row in entry[1]} for entry in (learned, tested))
+        assert len(one) == len(two) == 30 and not one & two and one | two <= pool
+
+
 def test_scores_that_are_not_finite_end_the_run(spec, monkeypatch):
     monkeypatch.setattr(Lean, "_scores", lambda self, X: np.full((len(X), 3), np.nan))
     with pytest.raises(UserError, match="not finite after 3 samples"):
         run_seed(spec(**method("lean")), data(), 0)
 
 
-def test_unknown_rich_supervision_is_refused():
-    class Greedy(Lean):
-        def partial_fit(self, X, y, classes=None, *, gossip):
-            return self
+def asking(signature):
+    """A learner whose partial_fit has these further arguments."""
+    space: dict = {}
+    exec(f"def partial_fit(self, X, y, classes=None, {signature}): return self", space)
+    return type("Asking", (Lean,), {"partial_fit": space["partial_fit"]})()
 
-    with pytest.raises(UserError, match="asks for gossip"):
-        rich_supervision(Greedy())
+
+@pytest.mark.parametrize(
+    "signature", ["*, relevance=None", "relevance=None", "*, relevance", "sample_weight=None, *, relevance=None"]
+)
+def test_a_learner_asks_by_naming_an_argument(signature):
+    assert rich_supervision(asking(signature)) == {"relevance"}
+
+
+@pytest.mark.parametrize(
+    ("signature", "words"),
+    [
+        ("*, gossip", "asks for 'gossip'"),
+        ("*, relevence=None", "Did you mean 'relevance'"),
+        ("*, view=None", "asks for 'view', which this version"),
+    ],
+)
+def test_what_a_run_cannot_give_is_refused(signature, words):
+    with pytest.raises(UserError, match=words):
+        rich_supervision(asking(signature))
+    briefed = type("Briefed", (Lean,), {"brief": lambda self, votes: None})()
+    with pytest.raises(UserError, match="asks for 'brief'"):
+        rich_supervision(briefed)
+
+
+class Doubled(Lean):
+    """Overrides `partial_fit` alone: its inherited fast path must not be taken."""
+
+    def partial_fit(self, X, y, classes=None):
+        return super().partial_fit(np.vstack([X, X]), np.concatenate([y, y]), classes)
+
+
+class Biased(Lean):
+    """Overrides `decision_function` alone."""
+
+    def decision_function(self, X):
+        return super().decision_function(X) + np.array([10.0, 0, 0])
+
+
+class Both(Lean):
+    """Asks for more than its parent's fast path knows."""
+
+    def partial_fit(self, X, y, classes=None, *, relevance=None, annotation=None):
+        assert relevance is not None and annotation is not None
+        return super().partial_fit(X, y, classes)
+
+
+class Minimal:
+    """A stranger's learner with nothing but what is promised to be used; nearest mean."""
+
+    def partial_fit(self, X, y, classes=None):
+        if not hasattr(self, "sums"):
+            self.sums, self.counts = np.zeros((len(classes), X.shape[1])), np.zeros(len(classes))
+        np.add.at(self.sums, y, X)
+        np.add.at(self.counts, y, 1)
+        return self
+
+    def decision_function(self, X):
+        return X @ (self.sums / np.maximum(self.counts, 1)[:, None]).T
+
+
+class Narrow(Minimal):
+    """Scores fewer classes than there are."""
+
+    def decision_function(self, X):
+        return super().decision_function(X)[:, :2]
+
+
+class PlanOnly:
+    """A protocol with nothing but `plan`."""
+
+    def plan(self, y, test, rng):
+        order = rng.permutation(len(y))
+        return [order[:10], order[10:30]], np.sort(order[30:])
+
+
+class FitReturnsNothing:
+    """An aggregator with nothing but what is promised."""
+
+    def fit(self, Z, y):
+        pass
+
+    def relevance(self, Z, y):
+        return np.ones(Z.shape)
+
+
+def strangers():
+    class Plugin:
+        @hookimpl
+        def rsbench_learners(self):
+            classes = (Doubled, Biased, Both, Minimal, Narrow)
+            return {cls.__name__.lower(): cls for cls in classes}
+
+        @hookimpl
+        def rsbench_protocols(self):
+            return {"plan_only": PlanOnly}
+
+        @hookimpl
+        def rsbench_aggregators(self):
+            return {"nothing": FitReturnsNothing}
+
+    made = recorders()
+    made.add("strangers", Plugin)
+    assert not made.broken
+    return made
+
+
+def test_a_learners_own_behaviour_is_what_is_measured(spec):
+    def rows(name):
+        config = {**spec().config, "learner": {"name": name}, "aggregator": {"name": "none"}}
+        return run_seed(Spec(strangers(), config), data(), 0).rows
+
+    lean = rows("lean")
+    assert rows("doubled")[0]["online_loss"] != lean[0]["online_loss"]
+    assert rows("biased")[0]["online_error"] != lean[0]["online_error"]
+    for one, two in zip(rows("both"), lean, strict=True):
+        assert one == pytest.approx(two)
+
+
+def test_components_that_keep_to_the_contract_need_nothing_else(spec):
+    config = {**spec().config, "learner": {"name": "minimal"}, "protocol": {"name": "plan_only"}}
+    rows = run_seed(Spec(strangers(), config), data(), 0).rows
+    assert [row["step"] for row in rows] == [1, 2] and [row["samples"] for row in rows] == [10, 30]
+    assert rows[-1]["online_error"] < 1 and rows[0]["online_loss"] >= 0.1  # the first prediction is a tie
+    config = {**spec().config, "aggregator": {"name": "nothing"}}
+    assert run_seed(Spec(strangers(), config), data(), 0).rows == run_seed(spec(**method("lean")), data(), 0).rows
+
+
+def test_scores_of_the_wrong_shape_are_named(spec):
+    config = {**spec().config, "learner": {"name": "narrow"}}
+    with pytest.raises(UserError, match=r"scores of shape .*, expected \(1, 3\)"):
+        run_seed(Spec(strangers(), config), data(), 0)
 
 
 def test_streams_are_named_by_purpose():

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -101,14 +102,20 @@ def test_a_server_that_is_down_loses_nothing(tmp_path):
     assert {file.path for file in client.list_artifacts(parent.info.run_id)} == {"table.md", "curves.png"}
 
 
-@pytest.mark.parametrize("calls", range(8))
-def test_a_store_that_fails_midway_is_repaired_once(calls, tmp_path, monkeypatch, caplog):
+@pytest.mark.parametrize("in_sweep", [False, True])
+@pytest.mark.parametrize("calls", range(9))
+def test_a_store_that_fails_midway_is_repaired_once(calls, in_sweep, tmp_path, monkeypatch, caplog):
     from mlflow import MlflowClient
 
     folder = tmp_path / "0"
     folder.mkdir()
     run = make_run(folder)
     settings = {"uri": f"sqlite:///{tmp_path}/outputs/mlflow.db", "experiment": "rsbench"}
+    sweep = None
+    if in_sweep:
+        sweep = {"id": "s", "name": "sweep", "swept": [], "tracked": True, "tracking": settings, "status": "FAILED"}
+        results.write_sweep(tmp_path, sweep)
+        assert tracking.open_sweep(sweep, tmp_path)
     left = [calls]
 
     def failing(real):
@@ -123,10 +130,12 @@ def test_a_store_that_fails_midway_is_repaired_once(calls, tmp_path, monkeypatch
     with monkeypatch.context() as patch:
         for name in ("create_run", "log_batch", "log_artifact", "set_tag", "set_terminated"):
             patch.setattr(MlflowClient, name, failing(getattr(MlflowClient, name)))
-        tracking.send_job(run, settings, None)
+        tracking.send_job(run, settings, sweep)
     assert ("the server is gone" in caplog.text) == (calls < 8)
     assert tracking.track(tmp_path, settings["uri"])[0] == 1
-    client, (sent,), _ = store(tmp_path)
+    client, parents, children = store(tmp_path)
+    (sent,) = children if in_sweep else parents
+    assert [parent.info.status for parent in parents] == ["FAILED" if in_sweep else "FINISHED"]
     assert sent.data.tags["rsbench.complete"] == "true" and sent.info.status == "FINISHED"
     assert len(client.get_metric_history(sent.info.run_id, "test_error")) == len(run.steps)
 
@@ -138,6 +147,7 @@ def make_run(folder):
     return record.finish(
         {
             "method": "lean",
+            "preprocessor": "none",
             "label": "lean",
             "experiment": None,
             "config": {"preprocessor": {"name": "none"}, "tracking": {"name": "none"}},
@@ -216,4 +226,48 @@ def test_a_real_server_gets_everything(tmp_path):
 def test_sweep_file_says_where_the_parent_is(swept):
     folder, _ = swept
     (path,) = folder.glob("outputs/sweeps/*/sweep.json")
-    assert set(json.loads(path.read_text())) == {"id", "name", "uri", "experiment"}
+    sweep = json.loads(path.read_text())
+    assert sweep["swept"] == ["method"] and sweep["status"] == "FINISHED" and sweep["tracked"] is True
+    assert sweep["tracking"] == {"uri": "sqlite:///outputs/mlflow.db", "experiment": "rsbench"}
+
+
+def test_the_hint_leads_to_a_view_of_the_sweeps_curves(swept):
+    folder, done = swept
+    client, _, children = store(folder)
+    key = re.search(r"compareRunsMode=CHART&viewStateShareKey=(\w+)", done.stdout)[1]
+    view = json.loads(client.get_experiment(children[0].info.experiment_id).tags[f"mlflow.sharedViewState.{key}"])
+    found = client.search_runs([children[0].info.experiment_id], view["searchFilter"])
+    assert {run.info.run_id for run in found} == {run.info.run_id for run in children}
+    assert {run.data.tags["run"] for run in found} == {"lean", "class_soft"}
+
+
+BAD = """
+from rsbench import hookimpl
+from rsbench.learners import Lean
+
+class Bad(Lean):
+    "Fails."
+    def _learn(self, *args):
+        raise ZeroDivisionError
+
+@hookimpl
+def rsbench_learners():
+    return {"bad": Bad}
+"""
+
+
+def test_a_sweep_that_fails_is_failed_and_one_that_cannot_start_leaves_no_parent(tmp_path):
+    (tmp_path / "plugins").mkdir()
+    (tmp_path / "plugins" / "bad.py").write_text(BAD)
+    assert rsbench("-m", "method=bad", *SMALL, cwd=tmp_path).returncode == 1
+    client, (parent,), children = store(tmp_path)
+    assert parent.info.status == "FAILED" and not children
+    assert rsbench("-m", "method=lean", "protocol.min_samples=999", *SMALL, cwd=tmp_path).returncode == 1
+    assert len(store(tmp_path)[1]) == 1
+
+
+def test_parallel_jobs_share_a_fresh_store(tmp_path):
+    done = rsbench(*SWEEP, "hydra/launcher=joblib", "hydra.launcher.n_jobs=2", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    _, parents, children = store(tmp_path)
+    assert len(parents) == 1 and len(children) == 2

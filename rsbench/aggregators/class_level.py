@@ -12,8 +12,7 @@ from typing import Literal, Self
 
 import numpy as np
 
-from rsbench.errors import UserError
-from rsbench.learners.base import check_positive
+from rsbench.errors import UserError, check_positive, is_number
 
 log = logging.getLogger(__name__)
 
@@ -99,7 +98,8 @@ class ClassThreshold(_ClassLevel):
     irrelevant : the floor, in place of zero.
     """
 
-    #: `theta: auto` learns and validates on this many samples per class each.
+    #: `theta: auto` tries these, learning and validating on that many samples per class each.
+    CANDIDATES = range(10)
     TUNING_SAMPLES = 10
 
     def __init__(
@@ -114,7 +114,7 @@ class ClassThreshold(_ClassLevel):
         self.scope = scope
         self.irrelevant = irrelevant
         check_positive(self, "irrelevant")
-        if not (theta == "auto" or (isinstance(theta, (int, float)) and theta >= 0)):
+        if theta != "auto" and not (is_number(theta) and theta >= 0):
             raise UserError(f"ClassThreshold: theta={theta!r}, expected a number from 0 on, or auto")
 
     def tune(self, validate: Callable[["ClassThreshold", int], float]) -> dict[str, float]:
@@ -125,9 +125,9 @@ class ClassThreshold(_ClassLevel):
         """
         if self.theta != "auto":
             return {}
-        n = self.TUNING_SAMPLES
-        errors = [validate(ClassThreshold(theta, False, self.scope, self.irrelevant), n) for theta in range(n)]
-        self.theta_ = int(np.argmin(errors))
+        candidates = [ClassThreshold(theta, False, self.scope, self.irrelevant) for theta in self.CANDIDATES]
+        errors = [validate(candidate, self.TUNING_SAMPLES) for candidate in candidates]
+        self.theta_ = self.CANDIDATES[int(np.argmin(errors))]
         return {"theta": self.theta_}
 
     def _strength(self, votes: np.ndarray, samples: np.ndarray) -> np.ndarray:

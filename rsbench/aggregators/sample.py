@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from rsbench.learners.base import check_positive
+from rsbench.errors import check_positive
 
 
 class Sample:

@@ -11,6 +11,7 @@ import secrets
 import shutil
 import sys
 import traceback
+import uuid
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +27,14 @@ from omegaconf.errors import OmegaConfBaseException
 from rsbench import configs, registry
 from rsbench.cli.job import ERROR_FILE, job
 from rsbench.errors import UserError, did_you_mean
+from rsbench.results import PARTIAL_FILE, SWEEP_FILE, Run, find, read_sweep, write_sweep, write_whole
 from rsbench.run import Spec
 
 #: Hydra flags that only show something.
 _SHOW = {"--help", "-h", "--hydra-help", "--version", "--cfg", "-c", "--info", "-i", "--shell-completion", "-sc"}
+
+#: Files whose presence means that a folder holds results.
+_RESULTS = ("curves.csv", PARTIAL_FILE, ERROR_FILE, SWEEP_FILE, "multirun.yaml")
 
 
 def main(argv: list[str]) -> int:
@@ -62,14 +67,17 @@ def _show(argv: list[str]) -> int:
 
 
 def _run(argv: list[str]) -> int:
-    cfg, sweep = _look(argv)
-    key = "hydra.sweep.dir" if sweep else "hydra.run.dir"
-    folder, ours = _make_folder(OmegaConf.select(cfg, key))
+    cfg, swept = _look(argv)
+    key = "hydra.run.dir" if swept is None else "hydra.sweep.dir"
+    folder, new = _make_folder(OmegaConf.select(cfg, key))
+    status = "FAILED"
     try:
-        if sweep and cfg.tracking.name == "mlflow":
-            _open_sweep(cfg, folder)
+        if swept is not None:
+            _open_sweep(cfg, folder, swept)
         _hydra([*argv, f"{key}={_quote(folder)}"])
+        status = "FINISHED"
     except KeyboardInterrupt:
+        status = "KILLED"
         print(f"\nstopped; finished runs are intact in {_shown(folder)}", file=sys.stderr)
         raise
     except Exception:
@@ -77,24 +85,12 @@ def _run(argv: list[str]) -> int:
         if not list(folder.rglob(ERROR_FILE)):
             raise
     finally:
-        failed, kept = _sum_up(folder, cfg)
-        if not kept:
-            _clear(folder, ours, sweep and cfg.tracking.name == "mlflow")
-    return 1 if failed else 0
+        _sum_up(folder, new, cfg, status)
+    return 0 if status == "FINISHED" else 1
 
 
-def _clear(folder: Path, ours: bool, tracked: bool) -> None:
-    """Leave no trace of a command in which nothing ran."""
-    if tracked:
-        from rsbench.tracking import discard_sweep
-
-        discard_sweep(folder)
-    if ours:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def _look(argv: list[str]) -> tuple[DictConfig, bool]:
-    """The config that the command leads to, and whether it is a sweep; nothing is written."""
+def _look(argv: list[str]) -> tuple[DictConfig, list[str] | None]:
+    """The config that the command leads to, and for a sweep what it goes over; nothing is written."""
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     parser.add_argument("--multirun", "-m", action="store_true")
     parser.add_argument("--config-dir", "-cd")
@@ -108,13 +104,22 @@ def _look(argv: list[str]) -> tuple[DictConfig, bool]:
         plain.append(f"hydra.searchpath=[{_quote('file://' + os.path.abspath(args.config_dir))}]")
     with hydra.initialize_config_dir(version_base="1.3", config_dir=str(configs.CONF), job_name="rsbench"):
         cfg = hydra.compose("config", overrides=plain, return_hydra_config=True)
-        _check_choices(overrides)
+        swept = _swept(cfg, overrides)
+        if not cfg.hydra.searchpath:  # whose folders may hold choices that are not known here
+            _check_choices(swept)
     sweep = args.multirun or cfg.hydra.mode == RunMode.MULTIRUN
     if sweep:
-        _check_sweep(cfg, overrides)
-    parts = {kind: _plain(cfg[kind]) for kind in (*registry.KINDS, "annotation")}
+        _check_sweep(swept, overrides)
+    parts = {kind: _plain(cfg[kind]) for kind in registry.load().components}
     Spec(registry.load(), parts).check()
-    return cfg, sweep
+    return cfg, list(swept) if sweep else None
+
+
+def _swept(cfg: DictConfig, overrides: list[Override]) -> dict[str, Override]:
+    """What the experiment and the command sweep over, the command having the last word."""
+    params = [f"{key}={value}" for key, value in (cfg.hydra.sweeper.get("params") or {}).items()]
+    every = {o.key_or_group: o for o in [*OverridesParser.create().parse_overrides(params), *overrides]}
+    return {key: override for key, override in every.items() if override.is_sweep_override()}
 
 
 def _first_choice(override: Override) -> str:
@@ -127,38 +132,38 @@ def _first_choice(override: Override) -> str:
     raise UserError(f"{line}: only lists of values can be swept, such as {key}=1,2,3 or {key}=range(1,4)")
 
 
-def _check_choices(overrides: list[Override]) -> None:
+def _check_choices(swept: dict[str, Override]) -> None:
     """Every choice of a swept config group exists; Hydra would tell only once the sweep is under way."""
     loader = GlobalHydra.instance().config_loader()
-    for override in overrides:
-        options = loader.get_group_options(override.key_or_group) if override.is_discrete_sweep() else []
+    for group, override in swept.items():
+        options = loader.get_group_options(group) if override.is_discrete_sweep() else []
         for choice in override.sweep_string_iterator() if options else ():
             if choice not in (*options, "null"):
-                raise UserError(f"unknown {override.key_or_group} '{choice}'. {did_you_mean(choice, options)}")
+                raise UserError(f"unknown {group} '{choice}'. {did_you_mean(choice, options)}")
 
 
-def _check_sweep(cfg: DictConfig, overrides: list[Override]) -> None:
+def _check_sweep(swept: dict[str, Override], overrides: list[Override]) -> None:
     given = {override.key_or_group: override for override in overrides}
     if "hydra.run.dir" in given:
         raise UserError("hydra.run.dir is for a single run; this is a sweep: give hydra.sweep.dir")
-    swept = given["method"].is_sweep_override() if "method" in given else "method" in (cfg.hydra.sweeper.params or {})
     for kind in ("learner", "aggregator"):
-        if kind in given and swept:
+        if kind in given and "method" in swept:
             value = given[kind].get_value_element_as_str()
-            raise UserError(
-                f"{kind}={value} beside a sweep over methods would give every method the same {kind}. "
-                + (
-                    f"Name it as a method: method={value}"
-                    if kind == "learner"
-                    else f"Choose one method: method=NAME {kind}={value}"
-                )
+            way = (
+                f"Name it as a method: method={value}"
+                if kind == "learner"
+                else f"Choose one: method=NAME {kind}={value}"
             )
+            raise UserError(f"{kind}={value} beside a sweep over methods would give all the same {kind}. {way}")
 
 
 def _make_folder(name: str) -> tuple[Path, bool]:
     """The output folder, writable, and whether it is new."""
     folder = Path(name).absolute()
     new = not folder.exists()
+    taken = [file for file in _RESULTS if (folder / file).exists()]
+    if taken:
+        raise UserError(f"{folder} holds the results of another command ({taken[0]}): choose a new folder")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         probe = folder / ".probe"
@@ -172,11 +177,15 @@ def _make_folder(name: str) -> tuple[Path, bool]:
     return folder, new
 
 
-def _open_sweep(cfg: DictConfig, folder: Path) -> None:
-    from rsbench.tracking import open_sweep
-
+def _open_sweep(cfg: DictConfig, folder: Path, swept: list[str]) -> None:
     name = f"{cfg.hydra.runtime.choices.get('experiment') or 'sweep'} {folder.name}"
-    open_sweep(folder, name, _plain(cfg.tracking))
+    sweep = {"id": uuid.uuid4().hex, "name": name, "swept": swept, "tracked": False}
+    if cfg.tracking.name == "mlflow":
+        from rsbench.tracking import open_sweep
+
+        sweep["tracking"] = {"uri": cfg.tracking.uri, "experiment": cfg.tracking.experiment}
+        sweep["tracked"] = open_sweep(sweep, folder)
+    write_sweep(folder, sweep)
 
 
 def _plain(cfg: DictConfig) -> dict[str, Any]:
@@ -184,29 +193,28 @@ def _plain(cfg: DictConfig) -> dict[str, Any]:
     return settings
 
 
-def _sum_up(folder: Path, cfg: DictConfig) -> tuple[bool, bool]:
-    """Table and figure of what finished, then what failed; whether anything failed, or is worth keeping."""
-    from rsbench.results import PARTIAL_FILE, find
-
+def _sum_up(folder: Path, new: bool, cfg: DictConfig, status: str) -> None:
+    """Table and figure of what finished, then what failed; nothing is left of a command in which nothing ran."""
     runs = find(folder)
     failed = {file: file.read_text().partition("\n\n") for file in sorted(folder.rglob(ERROR_FILE))}
+    unexpected = [file for file, (_, _, trace) in failed.items() if trace]
+    kept = bool(runs or unexpected or list(folder.rglob(PARTIAL_FILE)))
     if runs:
         _show_runs(runs, folder)
-        if cfg.tracking.name == "mlflow":
-            _show_tracking(runs, folder, cfg, bool(failed))
+    if cfg.tracking.name == "mlflow":
+        _end_tracking(runs, folder, cfg, status, kept)
     for message in dict.fromkeys(message for message, _, _ in failed.values()):
         print(f"error: {message.strip()}", file=sys.stderr)
-    unexpected = [file for file, (_, _, trace) in failed.items() if trace]
     if unexpected:
         print(f"traceback: {_shown(unexpected[0])}", file=sys.stderr)
     if failed and runs:
         print(f"{len(failed)} of {len(failed) + len(runs)} runs failed", file=sys.stderr)
-    return bool(failed), bool(runs or unexpected or list(folder.rglob(PARTIAL_FILE)))
+    if new and not kept:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
-def _show_runs(runs: list[Any], folder: Path) -> None:
+def _show_runs(runs: list[Run], folder: Path) -> None:
     from rsbench.report import draw, make_tables
-    from rsbench.results import write_whole
 
     tables = make_tables(runs)
     write_whole(folder / "table.md", tables)
@@ -215,12 +223,19 @@ def _show_runs(runs: list[Any], folder: Path) -> None:
     print(f"figure  {_shown(draw(runs, folder / 'curves.png'))}")
 
 
-def _show_tracking(runs: list[Any], folder: Path, cfg: DictConfig, failed: bool) -> None:
-    from rsbench.tracking import attach, read_sweep
+def _end_tracking(runs: list[Run], folder: Path, cfg: DictConfig, status: str, kept: bool) -> None:
+    from rsbench import tracking
 
-    sweep = read_sweep(folder)
-    shown = attach(folder, sweep["id"] if sweep else runs[0].info["id"], _plain(cfg.tracking), failed)
-    if shown is None:
+    sweep, shown = read_sweep(folder), None
+    if sweep and not kept:
+        tracking.discard_sweep(sweep)
+    elif sweep:
+        sweep["status"] = status
+        write_sweep(folder, sweep)
+        shown = tracking.close_sweep(folder, sweep)
+    elif runs:
+        shown = tracking.close_run(runs[0], _plain(cfg.tracking))
+    if shown is None or not runs:
         return
     tracker, page = shown
     if tracker.database:

@@ -12,12 +12,12 @@ from typing import Any
 from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
-from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
 from rsbench import registry, results
+from rsbench.data import Data
 from rsbench.errors import UserError
-from rsbench.run import Spec, run_seed
+from rsbench.run import Spec, run_seed, unit
 
 log = logging.getLogger("rsbench")
 
@@ -27,17 +27,19 @@ ERROR_FILE = "error.txt"
 def job(cfg: DictConfig) -> None:
     """Run one method; what goes wrong is kept in the job's folder for the summing up."""
     folder = Path(HydraConfig.get().runtime.output_dir)
+    sweep = results.read_sweep(_sweep_folder())
     try:
         config: Any = OmegaConf.to_container(cfg, resolve=True, throw_on_missing=True)
-        run = _compute(config, folder)
+        run = _compute(config, folder, sweep)
     except Exception as error:
         with contextlib.suppress(UserError):  # a full disk; the error itself is what matters
             results.write_whole(folder / ERROR_FILE, _error_text(error))
         raise
+    log.info("%s", _line(run))
     if config["tracking"]["name"] == "mlflow":
         from rsbench.tracking import send_job
 
-        send_job(run, config["tracking"], _sweep_folder())
+        send_job(run, config["tracking"], sweep)
 
 
 def _error_text(error: Exception) -> str:
@@ -48,63 +50,74 @@ def _error_text(error: Exception) -> str:
     return f"{summary}\n\n{traceback.format_exc()}"
 
 
-def _compute(config: dict[str, Any], folder: Path) -> results.Run:
-    choices = HydraConfig.get().runtime.choices
-    method = method_name(config)
+def _compute(config: dict[str, Any], folder: Path, sweep: dict[str, Any] | None) -> results.Run:
+    method, preprocessor = _method(config), _preprocessor(config)
+    label = " ".join([method, *([] if preprocessor == "none" else [preprocessor]), *_swept_values(sweep)])
     started = time.perf_counter()
-    spec = Spec(registry.load(), config)
     _check_seeds(config)
+    spec = Spec(registry.load(), config)
     spec.check()
-    # One thread per job: results then do not depend on the number of cores, and parallel jobs do not
-    # fight for them.
-    with threadpool_limits(1):
-        data = spec.load()
-        real = getattr(spec.build("dataset"), "how_to_get_real", None) if data.simulated else None
-        if data.simulated:
-            _say_simulated(config["dataset"]["name"], real)
-        record, tuned, classes = results.Record(folder), {}, 0
-        seeds = range(config["seed"], config["seed"] + config["seeds"])
-        for seed in tqdm(seeds, desc=method, unit="seed", leave=False, disable=not sys.stderr.isatty()):
-            done = run_seed(spec, data, seed)
-            record.add(done.rows)
-            tuned[seed], classes = done.tuned, done.classes
-    run = record.finish(
+    data = spec.load()
+    if data.simulated:
+        _say_simulated(config["dataset"]["name"], data.how_to_get_real)
+    record, tuned, classes = results.Record(folder), {}, 0
+    seeds = range(config["seed"], config["seed"] + config["seeds"])
+    for seed in tqdm(seeds, desc=label, unit="seed", leave=False, disable=not sys.stderr.isatty()):
+        done = run_seed(spec, data, seed)
+        record.add(done.rows)
+        tuned[seed], classes = done.tuned, done.classes
+    return record.finish(
         {
             "method": method,
-            "label": _label(method, config),
-            "experiment": choices.get("experiment"),
+            "preprocessor": preprocessor,
+            "label": label,
+            "experiment": HydraConfig.get().runtime.choices.get("experiment"),
             "config": config,
-            "fingerprint": results.fingerprint(config, data.identity),
+            "fingerprint": results.fingerprint(config, data.identity, _plugin_files(spec)),
             "seeds": list(seeds),
             "versions": results.versions(),
             "git_commit": results.git_commit(),
-            "data": {"name": config["dataset"]["name"], "identity": data.identity, "simulated": data.simulated},
+            "data": _describe(config, data),
             "classes": classes,
-            "unit": spec.build("protocol").unit,
+            "unit": unit(spec.build("protocol")),
             "tuned": {seed: chosen for seed, chosen in tuned.items() if chosen},
-            "how_to_get_real": real,
             "seconds": round(time.perf_counter() - started, 3),
         }
     )
-    log.info("%s", _line(run))
-    return run
 
 
-def method_name(config: dict[str, Any]) -> str:
-    """The chosen method if its learner and aggregator are unchanged, else both by name."""
-    parts = (config["learner"]["name"], config["aggregator"]["name"])
-    method = HydraConfig.get().runtime.choices.get("method")
-    return method if method is not None and _method_parts(method) == parts else "+".join(parts)
+def _describe(config: dict[str, Any], data: Data) -> dict[str, Any]:
+    described = {"name": config["dataset"]["name"], "identity": data.identity, "simulated": data.simulated}
+    return {**described, "how_to_get_real": data.how_to_get_real} if data.how_to_get_real else described
 
 
-def _method_parts(method: str) -> tuple[str | None, str | None]:
-    """The learner and aggregator that a method's own config chooses."""
-    for source in HydraConfig.get().runtime.config_sources:
-        path = Path(source.path) / "method" / f"{method}.yaml"
-        if source.schema == "file" and path.exists():
-            chosen = {key: value for entry in OmegaConf.load(path).defaults for key, value in dict(entry).items()}
-            return chosen.get("override /learner"), chosen.get("override /aggregator")
-    return method, "sample"  # made from the learner of that name
+def _method(config: dict[str, Any]) -> str:
+    """The chosen method, unless the command changed its learner or aggregator: then both by name."""
+    cfg = HydraConfig.get()
+    changed = {word.partition("=")[0] for word in cfg.overrides.task} & {"learner", "aggregator"}
+    method = cfg.runtime.choices.get("method")
+    if method is None or changed:
+        return f"{config['learner']['name']}+{config['aggregator']['name']}"
+    return method
+
+
+def _preprocessor(config: dict[str, Any]) -> str:
+    """The preprocessor as it stands in every table: by name, and on what it is fitted if not background."""
+    made = registry.load().build("preprocessor", config["preprocessor"])
+    seen = hasattr(made, "fit") and getattr(made, "fit_on", None) == "seen"
+    return config["preprocessor"]["name"] + (" (seen)" if seen else "")
+
+
+def _swept_values(sweep: dict[str, Any] | None) -> list[str]:
+    """The job's values of what the sweep goes over, beside the method and the preprocessor."""
+    swept = set(sweep["swept"]) - {"method", "preprocessor"} if sweep else set()
+    return [word for word in HydraConfig.get().overrides.task if word.partition("=")[0].lstrip("+") in swept]
+
+
+def _plugin_files(spec: Spec) -> list[Path]:
+    """Sources of the components in use that are not rsbench's own."""
+    used = [spec.registry.get(kind, spec.config[kind]["name"]) for kind in spec.registry.components]
+    return sorted({component.source for component in used if component.source})
 
 
 def _check_seeds(config: dict[str, Any]) -> None:
@@ -124,14 +137,6 @@ def _say_simulated(name: str, hint: str | None) -> None:
     log.warning("SIMULATED data (%s).%s", name, f" {hint}." if hint else "")
 
 
-def _label(method: str, config: dict[str, Any]) -> str:
-    """The method, the preprocessor if any, and the parameters that the command set and may be sweeping."""
-    kinds = ("learner.", "aggregator.", "preprocessor.", "protocol.", "annotation.", "dataset.")
-    changed = [word for word in HydraConfig.get().overrides.task if word.startswith(kinds)]
-    before = config["preprocessor"]["name"]
-    return " ".join([method, *([] if before == "none" else [before]), *changed])
-
-
 def _line(run: results.Run) -> str:
     step = run.table_steps()[-1]
     i = run.steps.index(step)
@@ -139,5 +144,5 @@ def _line(run: results.Run) -> str:
     spread = "" if run.seeds < 2 else f" ± {deviation:.1f}"
     return (
         f"{run.info['label']:<17} cumulative error {mean:.1f}{spread} % at {step} {run.info['unit']}, "
-        f"{run.seeds} seeds, {run.info['seconds']:.1f} s"
+        f"{run.seeds} seed{'' if run.seeds == 1 else 's'}, {run.info['seconds']:.1f} s"
     )

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from rsbench.data import Data, Names, check_data, identity
+from rsbench.data import Data, Names
 from rsbench.errors import UserError, did_you_mean
 
 REQUIRED = ("X", "y", "Z")
@@ -41,7 +41,7 @@ class Arrays:
         for key in arrays:
             if key not in REQUIRED + OPTIONAL:
                 raise UserError(f"{path}: unknown array '{key}'. {did_you_mean(key, REQUIRED + OPTIONAL)}")
-        data = Data(
+        return Data(
             X=_at_least_float32(arrays["X"]),
             y=arrays["y"],
             Z=arrays["Z"],
@@ -49,9 +49,6 @@ class Arrays:
             background=_at_least_float32(arrays["background"]) if "background" in arrays else None,
             names=Names(_names(arrays.get("feature_names")), _names(arrays.get("class_names"))),
         )
-        check_data(data, str(path))
-        content = identity(data.X, data.y, data.Z, data.test, data.background)
-        return Data(**{**vars(data), "identity": content})
 
 
 def _read_npz(path: Path) -> dict[str, np.ndarray]:

@@ -10,24 +10,23 @@ are sigmoids, all positive, like those of real attribute detectors.
 Simulated data are for trying things out; they are no evidence of anything.
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from rsbench.data import Data, Names, identity
+from rsbench.data import Data, Names
 from rsbench.errors import UserError
 from rsbench.seeds import stream
 
 
 @dataclass(frozen=True)
 class World:
-    """Everything that defines a simulated data set; the same values give the same bytes."""
+    """The knobs of the model; the same values give the same bytes."""
 
-    class_sizes: tuple[int, ...]
-    groups: tuple[int, ...]
-    marks: float
-    draw: int = 0
+    marks: float = 34.5
     difficulty: float = 1.0
+    draw: int = 0
     families: int = 25
     popularity: float = 0.5
     variety: float = 2.0
@@ -48,49 +47,43 @@ class World:
     background_samples: int = 20
 
     def __post_init__(self):
-        def require(names: str, good: bool, expected: str) -> None:
-            if not good:
-                raise UserError(f"dataset: {names} out of range, expected {expected}")
+        self._require(("families", "appearance_factors"), lambda value: value >= 1, "1 or more")
+        self._require(("marks", "popularity", "variety", "likeness"), lambda value: value > 0, "a number above 0")
+        shares = ("unnameable", "annotator_miss", "annotator_err", "detector_instance", "appearance_own")
+        self._require(shares, lambda value: 0 <= value <= 1, "a share between 0 and 1")
+        counts = ("draw", "background_classes", "background_samples")
+        scales = ("difficulty", "detector_noise", "appearance_between", "appearance_within")
+        self._require(counts + scales, lambda value: value >= 0, "0 or more")
 
-        require("classes, samples", len(self.class_sizes) > 1 and min(self.class_sizes) > 0, "2 classes, 1 sample")
-        require("groups, group_size", bool(self.groups) and min(self.groups) > 0, "1 or more")
-        for name in ("families", "appearance_factors"):
-            require(name, getattr(self, name) >= 1, "1 or more")
-        for name in ("marks", "popularity", "variety", "likeness"):
-            require(name, getattr(self, name) > 0, "a number above 0")
-        for name in ("unnameable", "annotator_miss", "annotator_err", "detector_instance", "appearance_own"):
-            require(name, 0 <= getattr(self, name) <= 1, "a share between 0 and 1")
-        for name in ("difficulty", "detector_noise", "appearance_between", "appearance_within", "draw"):
-            require(name, getattr(self, name) >= 0, "0 or more")
-        for name in ("background_classes", "background_samples"):
-            require(name, getattr(self, name) >= 0, "0 or more")
+    def _require(self, names: tuple[str, ...], good: Callable[[float], bool], expected: str) -> None:
+        for name in names:
+            if not good(getattr(self, name)):
+                raise UserError(f"dataset.{name}={getattr(self, name)}, expected {expected}")
 
 
-def generate(world: World, names: Names) -> Data:
-    """Draw the data set, with samples of other classes as background."""
-    n_classes = len(world.class_sizes) + world.background_classes
-    sizes = (*world.class_sizes, *[world.background_samples] * world.background_classes)
-    y = np.repeat(np.arange(n_classes), sizes)
+def generate(world: World, class_sizes: Sequence[int], groups: Sequence[int], names: Names) -> Data:
+    """Draw a data set of classes of these sizes over these groups of features, with other classes as background."""
+    n_classes = len(class_sizes) + world.background_classes
+    y = np.repeat(np.arange(n_classes), (*class_sizes, *[world.background_samples] * world.background_classes))
     family = stream(world.draw, "families").permutation(n_classes) % world.families
-    prototypes = _prototypes(world, family)
+    prototypes = _prototypes(world, groups, family)
     shown = stream(world.draw, "samples").random((len(y), prototypes.shape[1])) < prototypes[y]
     X = _detect(world, prototypes, shown, y, family).astype(np.float32)
     Z = _annotate(world, shown)
-    few = y < len(world.class_sizes)
+    few = y < len(class_sizes)
     background = X[~few] if (~few).any() else None
-    data = Data(y=y[few], Z=Z[few], X=X[few], background=background, names=names, simulated=True)
-    return Data(**{**vars(data), "identity": identity(data.X, data.y, data.Z, background)})
+    return Data(y=y[few], Z=Z[few], X=X[few], background=background, names=names, simulated=True)
 
 
-def _prototypes(world: World, family: np.ndarray) -> np.ndarray:
+def _prototypes(world: World, groups: Sequence[int], family: np.ndarray) -> np.ndarray:
     """The chance that a sample of a class shows a feature, (classes, features)."""
     rng = stream(world.draw, "prototypes")
     blocks = []
-    for size in world.groups:
+    for size in groups:
         popularity = rng.dirichlet(np.full(size, world.popularity))
         families = _dirichlet(rng, world.variety * popularity, world.families)
         blocks.append(np.vstack([_dirichlet(rng, world.likeness * families[f], 1) for f in family]))
-    return np.minimum(np.hstack(blocks) * (world.marks / len(world.groups)), 0.97)
+    return np.minimum(np.hstack(blocks) * (world.marks / len(groups)), 0.97)
 
 
 def _dirichlet(rng: np.random.Generator, weights: np.ndarray, n: int) -> np.ndarray:

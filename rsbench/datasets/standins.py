@@ -4,6 +4,7 @@ The stand-ins have the real ones' shape. They are calibrated on marginals only (
 class sizes, how well detectors detect) plus one difficulty knob, and are no evidence of anything.
 """
 
+import dataclasses
 import os
 from pathlib import Path
 from typing import Literal
@@ -85,7 +86,7 @@ class _RealOrSimulated:
         """The data set, real or simulated; `Data.simulated` tells which."""
         root = Path(self.root) if self.root else Path(os.environ.get("RSBENCH_DATA", "data")) / self.folder
         if self.source == "simulated":
-            return self._simulate()
+            return self._stand_in()
         if root.exists():
             raise UserError(
                 f"{root} is there, but reading {self.folder} is not built yet. "
@@ -95,7 +96,10 @@ class _RealOrSimulated:
             raise UserError(
                 f"{root} is not there. Put {self.folder} there, or name its place with dataset.root or RSBENCH_DATA"
             )
-        return self._simulate()
+        return self._stand_in()
+
+    def _stand_in(self) -> Data:
+        return dataclasses.replace(self._simulate(), how_to_get_real=self.how_to_get_real)
 
     def _simulate(self) -> Data:
         raise NotImplementedError
@@ -116,15 +120,10 @@ class CUB(_RealOrSimulated):
     how_to_get_real = "Real attribute scores can be used now with dataset=arrays dataset.path=FILE.npz (docs/data.md)"
 
     def _simulate(self) -> Data:
-        world = World(
-            class_sizes=CUB_CLASS_SIZES,
-            groups=tuple(CUB_GROUPS.values()),
-            marks=34.5,
-            difficulty=self.difficulty,
-            draw=self.draw,
-        )
         features = tuple(f"{group}::{i}" for group, size in CUB_GROUPS.items() for i in range(size))
-        return generate(world, Names(features, tuple(f"species{c:02d}" for c in range(50))))
+        names = Names(features, tuple(f"species{c}" for c in range(len(CUB_CLASS_SIZES))))
+        world = World(difficulty=self.difficulty, draw=self.draw)
+        return generate(world, CUB_CLASS_SIZES, tuple(CUB_GROUPS.values()), names)
 
 
 class SUN(_RealOrSimulated):
@@ -145,9 +144,8 @@ class SUN(_RealOrSimulated):
 
     def _simulate(self) -> Data:
         sizes = sun_class_sizes()
+        names = Names(tuple(f"term{i}" for i in range(1000)), tuple(f"scene{c}" for c in range(len(sizes))))
         world = World(
-            class_sizes=sizes,
-            groups=(1000,),
             marks=10.0,
             difficulty=self.difficulty,
             draw=self.draw,
@@ -159,9 +157,7 @@ class SUN(_RealOrSimulated):
             detector_offset=-0.5,
             background_classes=60,
         )
-        return generate(
-            world, Names(tuple(f"term{i}" for i in range(1000)), tuple(f"scene{c}" for c in range(len(sizes))))
-        )
+        return generate(world, sizes, (1000,), names)
 
 
 def sun_class_sizes() -> tuple[int, ...]:

@@ -1,10 +1,13 @@
 """A small simulated problem with every knob of the generative model as a parameter."""
 
+from dataclasses import dataclass
+
 from rsbench.data import Data, Names
 from rsbench.datasets.generative import World, generate
 
 
-class Synthetic:
+@dataclass(frozen=True)
+class Synthetic(World):
     """Simulated classes over groups of named features, with fallible annotators and detectors.
 
     Parameters
@@ -30,45 +33,21 @@ class Synthetic:
     background_classes, background_samples : other classes, and samples in each, for `background`.
     """
 
-    def __init__(
-        self,
-        classes: int = 20,
-        samples: int = 60,
-        groups: int = 12,
-        group_size: int = 8,
-        marks: float = 14.0,
-        difficulty: float = 1.0,
-        draw: int = 0,
-        families: int = 8,
-        popularity: float = 0.5,
-        variety: float = 2.0,
-        likeness: float = 15.0,
-        unnameable: float = 0.0,
-        annotator_miss: float = 0.1,
-        annotator_err: float = 0.005,
-        detector_gain: float = 2.0,
-        detector_instance: float = 0.5,
-        detector_bias: float = 0.6,
-        detector_offset: float = 0.2,
-        detector_noise: float = 0.5,
-        appearance_factors: int = 10,
-        appearance_between: float = 0.6,
-        appearance_within: float = 1.0,
-        appearance_own: float = 0.2,
-        background_classes: int = 40,
-        background_samples: int = 20,
-    ):
-        knobs = {name: value for name, value in locals().items() if name not in ("self", "__class__")}
-        vars(self).update(knobs)
-        shape = ("classes", "samples", "groups", "group_size")
-        self._world = World(
-            class_sizes=(samples,) * classes,
-            groups=(group_size,) * groups,
-            **{name: value for name, value in knobs.items() if name not in shape},
-        )
+    classes: int = 20
+    samples: int = 60
+    groups: int = 12
+    group_size: int = 8
+    marks: float = 14.0
+    families: int = 8
+    background_classes: int = 40
+
+    def __post_init__(self):
+        super().__post_init__()
+        self._require(("classes",), lambda value: value >= 2, "2 or more")
+        self._require(("samples", "groups", "group_size"), lambda value: value >= 1, "1 or more")
 
     def load(self) -> Data:
         """Draw the data set."""
-        world = self._world
-        features = tuple(f"group{g}.value{v}" for g, size in enumerate(world.groups) for v in range(size))
-        return generate(world, Names(features, tuple(f"class{c}" for c in range(len(world.class_sizes)))))
+        features = tuple(f"group{g}.value{v}" for g in range(self.groups) for v in range(self.group_size))
+        names = Names(features, tuple(f"class{c}" for c in range(self.classes)))
+        return generate(self, (self.samples,) * self.classes, (self.group_size,) * self.groups, names)

@@ -10,8 +10,6 @@ from typing import Any, Self
 
 import numpy as np
 
-from rsbench.errors import UserError
-
 _CLEAN = (np.dtype(np.float32), np.dtype(np.float64))
 
 
@@ -154,10 +152,3 @@ class Learner:
             from sklearn.exceptions import NotFittedError
 
             raise NotFittedError(f"This {type(self).__name__} has not learned anything yet: call fit or partial_fit.")
-
-
-def check_positive(component: object, name: str) -> None:
-    """Raise an error unless the parameter is a finite number above zero."""
-    value = getattr(component, name)
-    if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0 < value < float("inf"):
-        raise UserError(f"{type(component).__name__}: {name}={value!r}, expected a number above 0")

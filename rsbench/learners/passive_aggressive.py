@@ -16,8 +16,8 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
-from rsbench.errors import UserError
-from rsbench.learners.base import Learner, check_positive
+from rsbench.errors import UserError, check_positive
+from rsbench.learners.base import Learner
 from rsbench.learners.engine import learn
 
 Variant = Literal["pa", "pa1", "pa2"]
@@ -50,8 +50,8 @@ class LinearLearner(Learner):
         if self.variant == "pa":
             return loss / (2 * squared_norm)
         if self.variant == "pa1":
-            return min(self.C, loss / (2 * squared_norm))
-        return loss / (2 * squared_norm + 1 / (2 * self.C))
+            return min(float(self.C), loss / (2 * squared_norm))
+        return loss / (2 * squared_norm + 1 / (2 * float(self.C)))
 
     def check_params(self) -> None:
         check_positive(self, "C")

@@ -10,7 +10,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from rsbench.learners.base import Learner, check_positive
+from rsbench.errors import check_positive
+from rsbench.learners.base import Learner
 from rsbench.learners.engine import learn
 from rsbench.learners.passive_aggressive import LinearLearner, Variant
 from rsbench.measures import margins
@@ -132,7 +133,7 @@ class SVMFFBatch(_SharedScale):
         """Learn as `partial_fit` does; return margins under the model before the whole block."""
         new = not hasattr(self, "classes_")
         X, codes = self._continue(X, y, classes)
-        before = np.zeros(len(y)) if new else margins(self.decision_function(X), codes)
+        before = np.zeros(len(y)) if new else margins(self.decision_function(X), codes, len(self.classes_))
         self._learn(X, codes, annotation)
         return before
 

@@ -1,8 +1,8 @@
 """Built-in preprocessors. They decide who wins, so they are an axis of the benchmark.
 
-A preprocessor without `fit` changes each sample by itself. One with `fit` says in `fit_on` where
-its statistics come from: `background` (other classes) or `seen` (the stream so far). The test set
-is never among them.
+A preprocessor with `fit` says in `fit_on` where its statistics come from: `background` (other classes)
+or `seen` (the stream so far). The test set is never among them. One without `fit` changes each sample
+by itself; the built-in ones take `fit_on` all the same, so that a sweep over preprocessors can set it.
 """
 
 from typing import Literal, Self
@@ -15,7 +15,15 @@ FitOn = Literal["background", "seen"]
 
 
 class Identity:
-    """Features as they are, as in the paper."""
+    """Features as they are, as in the paper.
+
+    Parameters
+    ----------
+    fit_on : without effect, nothing is fitted.
+    """
+
+    def __init__(self, fit_on: FitOn = "background"):
+        self.fit_on = fit_on
 
     def transform(self, X: np.ndarray) -> np.ndarray:
         """The same features."""
@@ -23,7 +31,15 @@ class Identity:
 
 
 class L2:
-    """Each sample scaled to L2 norm 1; a sample of zeros stays as it is."""
+    """Each sample scaled to L2 norm 1; a sample of zeros stays as it is.
+
+    Parameters
+    ----------
+    fit_on : without effect, nothing is fitted.
+    """
+
+    def __init__(self, fit_on: FitOn = "background"):
+        self.fit_on = fit_on
 
     def transform(self, X: np.ndarray) -> np.ndarray:
         """Rows of norm 1."""

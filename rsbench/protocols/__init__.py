@@ -9,7 +9,7 @@ import itertools
 import numpy as np
 
 from rsbench import hookimpl
-from rsbench.errors import UserError
+from rsbench.errors import UserError, is_number
 
 Plan = tuple[list[np.ndarray], np.ndarray]
 
@@ -37,8 +37,7 @@ class _Protocol:
         self.classes = classes
 
     def _check_test(self, words: tuple[str, ...]) -> None:
-        fraction = isinstance(self.test, (int, float)) and not isinstance(self.test, bool) and 0 < self.test < 1
-        if not (fraction or self.test in words):
+        if self.test not in words and not (is_number(self.test) and 0 < float(self.test) < 1):
             raise UserError(f"protocol.test={self.test!r}, expected {', '.join(words)} or a fraction between 0 and 1")
 
     def _select(self, y: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -71,16 +70,16 @@ class _Protocol:
             if self.test == "mask":
                 assert mask is not None
                 train[int(c)], out = rng.permutation(samples[~mask[samples]]), samples[mask[samples]]
+                if not len(out):
+                    raise UserError(
+                        f"class {c} has no sample in the data set's fixed test set; protocol.test=mask needs one"
+                    )
             else:
                 n = len(samples)
                 kept = learned if self.test == "rest" else n - max(1, round(n * float(self.test)))
                 train[int(c)], out = np.split(rng.permutation(samples), [kept])
             held.append(out)
         return train, np.sort(np.concatenate(held))
-
-    def _check_some(self, held: np.ndarray) -> None:
-        if not len(held):
-            raise UserError(f"protocol.test={self.test} leaves no test samples in the selected classes")
 
 
 class PerClass(_Protocol):
@@ -122,7 +121,6 @@ class PerClass(_Protocol):
                     f"protocol.test={self.test}. Lower protocol.samples_per_class, or leave small classes out "
                     f"with protocol.min_samples"
                 )
-        self._check_some(held)
         block = np.array([samples[:steps] for samples in train.values()])
         return [rng.permutation(block[:, k]) for k in range(steps)], held
 
@@ -160,7 +158,6 @@ class Stream(_Protocol):
     def plan(self, y: np.ndarray, test: np.ndarray | None, rng: np.random.Generator) -> Plan:
         """Steps of indices, and test indices."""
         train, held = self._split(y, test, rng, learned=0)
-        self._check_some(held)
         pool = np.concatenate(list(train.values()))
         if len(pool) < self.test_at[-1] and not self.replace:
             raise UserError(

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from rsbench.report.labels import data_label, preprocessor, varying
+from rsbench.report.labels import data_label, varying
 from rsbench.results import Run, write_whole
 
 #: Okabe and Ito's palette, told apart with any colour vision; markers repeat the distinction.
@@ -70,10 +70,10 @@ def draw(runs: list[Run], path: Path) -> Path:
 
 def _against_samples(runs: list[Run]) -> list[Line]:
     extra = varying(runs)
-    several = len({preprocessor(run) for run in runs}) > 1
+    several = len({run.info["preprocessor"] for run in runs}) > 1
     lines = []
     for i, run in enumerate(runs):
-        words = [preprocessor(run)] if several else []
+        words = [run.info["preprocessor"]] if several else []
         words += [f"{key.split('.')[-1]}={values[i]}" for key, values in extra.items()]
         mean, error = 100 * run.mean("test_error"), 100 * run.standard_error("test_error")
         lines.append(
@@ -94,11 +94,11 @@ def _swept_axis(runs: list[Run]) -> tuple[str, list[float]] | None:
 
 def _against(runs: list[Run], setting: list[float]) -> list[Line]:
     """One line per method and preprocessor: test error at the last step against the swept setting."""
-    several = len({preprocessor(run) for run in runs}) > 1
+    several = len({run.info["preprocessor"] for run in runs}) > 1
     lines: dict[tuple[str, str], Line] = {}
     for i in np.argsort(setting, kind="stable"):
         run = runs[i]
-        key = (run.info["method"], preprocessor(run) if several else "")
+        key = (run.info["method"], run.info["preprocessor"] if several else "")
         line = lines.setdefault(key, Line(*key, [], [], []))
         line.x = [*line.x, setting[i]]
         line.mean = [*line.mean, 100 * run.mean("test_error")[-1]]

@@ -6,7 +6,7 @@ from typing import Any
 from rsbench.results import Run
 
 #: Settings that methods and record keeping change by themselves; they do not tell runs apart.
-_IMPLIED = ("learner.name", "aggregator.name", "tracking", "seeds")
+_IMPLIED = ("learner.name", "aggregator.name", "preprocessor.name", "preprocessor.fit_on", "theta", "tracking", "seeds")
 
 
 def flatten(config: dict[str, Any], prefix: str = "") -> dict[str, Any]:
@@ -28,7 +28,7 @@ def varying(runs: list[Run]) -> dict[str, list[Any]]:
         found["classes"] = [run.info["classes"] for run in runs]
     for key in dict.fromkeys(key for flat in flats for key in flat):
         values = [flat.get(key) for flat in flats]
-        if key.startswith(_IMPLIED) or key == "preprocessor.name" or not _differs_within_method(runs, values):
+        if key.startswith(_IMPLIED) or not _differs_within_method(runs, values):
             continue
         if "classes" in found and key.startswith("protocol."):
             continue  # bounds that select classes: their number says it better
@@ -39,14 +39,8 @@ def varying(runs: list[Run]) -> dict[str, list[Any]]:
 def _differs_within_method(runs: list[Run], values: list[Any]) -> bool:
     by_method: dict[tuple[str, str], set[str]] = {}
     for run, value in zip(runs, values, strict=True):
-        by_method.setdefault((run.info["method"], preprocessor(run)), set()).add(repr(value))
+        by_method.setdefault((run.info["method"], run.info["preprocessor"]), set()).add(repr(value))
     return any(len(values) > 1 for values in by_method.values())
-
-
-def preprocessor(run: Run) -> str:
-    """The run's preprocessor, as it stands in every table."""
-    config = run.info["config"]["preprocessor"]
-    return f"{config['name']} (seen)" if config.get("fit_on") == "seen" else config["name"]
 
 
 def data_label(runs: list[Run]) -> str:

@@ -3,7 +3,7 @@
 import math
 
 from rsbench.paper import published
-from rsbench.report.labels import data_label, preprocessor, varying
+from rsbench.report.labels import data_label, varying
 from rsbench.results import Run
 
 _MEASURES = (("cumulative_error", "cumulative error %", 100, 1), ("cumulative_loss", "cumulative loss", 1, 0))
@@ -18,7 +18,7 @@ def make_tables(runs: list[Run]) -> str:
         lines += ["", *_table(runs, measure, title, scale, digits)]
     if any(run.info["data"]["simulated"] for run in runs):
         lines += ["", "SIMULATED data: these numbers say nothing about the real data set, nor about the paper's."]
-        lines += [f"{hint}." for hint in dict.fromkeys(run.info.get("how_to_get_real") for run in runs) if hint]
+        lines += [f"{hint}." for hint in dict.fromkeys(run.info["data"].get("how_to_get_real") for run in runs) if hint]
     return "\n".join(lines) + "\n"
 
 
@@ -32,7 +32,7 @@ def _table(runs: list[Run], measure: str, title: str, scale: float, digits: int)
         header += [f"paper @{step}" for step in steps]
     rows = []
     for i, run in enumerate(runs):
-        row = [run.info["method"], preprocessor(run), *(f"{values[i]}" for values in extra.values())]
+        row = [run.info["method"], run.info["preprocessor"], *(f"{values[i]}" for values in extra.values())]
         row += [_cell(run, measure, step, scale, digits) for step in steps]
         if with_paper:
             row += ["–" if figure is None else f"{figure:g}" for figure in cited[i]]
@@ -42,7 +42,7 @@ def _table(runs: list[Run], measure: str, title: str, scale: float, digits: int)
 
 def _published(run: Run, measure: str, step: int) -> float | None:
     info = run.info
-    return published(info["experiment"], info["data"]["name"], info["method"], preprocessor(run), measure, step)
+    return published(info["experiment"], info["data"]["name"], info["method"], run.info["preprocessor"], measure, step)
 
 
 def _cell(run: Run, measure: str, step: int, scale: float, digits: int) -> str:
