@@ -57,9 +57,10 @@ def identity(data: Data) -> str:
 
 def check_data(data: Data, where: str) -> Data:
     """`data` itself if a run can trust it, else an error that names the field and the fix."""
-    y, Z, n = data.y, data.Z, len(data.y)
-    if y.ndim != 1 or n == 0:
+    y, Z = data.y, data.Z
+    if y.ndim != 1 or len(y) == 0:
         raise UserError(f"{where}: y has shape {y.shape}, expected one label per sample, (n,) with n > 0")
+    n = len(y)
     if not np.issubdtype(y.dtype, np.integer):
         raise UserError(f"{where}: y has type {y.dtype}, expected integer class numbers 0..K-1")
     _check_labels(y, where)
@@ -92,12 +93,11 @@ def check_data(data: Data, where: str) -> Data:
 
 def _check_labels(y: np.ndarray, where: str) -> None:
     present = np.unique(y)
-    if present[0] != 0 or present[-1] != len(present) - 1:
-        missing = sorted(set(range(max(int(present[-1]), 0) + 1)) - set(present.tolist()))[:5]
+    gaps = np.flatnonzero(present != np.arange(len(present)))
+    if len(gaps):
         raise UserError(
             f"{where}: labels in y must be 0..K-1 without gaps; found {present[0]}..{present[-1]} "
-            f"({len(present)} different{f', missing {missing}' if missing else ''}). "
-            "np.unique(y, return_inverse=True)[1] renumbers them"
+            f"({len(present)} different, {gaps[0]} is missing). np.unique(y, return_inverse=True)[1] renumbers them"
         )
     if len(present) < 2:
         raise UserError(f"{where}: y has a single class, at least two are needed to tell apart")

@@ -13,9 +13,10 @@ class UserError(ValueError):
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """A sentence that offers the nearest known word, or lists them all."""
     known = sorted(known)
-    near = difflib.get_close_matches(word, known, n=1)
+    by_lower = {each.lower(): each for each in known}
+    near = difflib.get_close_matches(word.lower(), by_lower, n=1)
     if near:
-        return f"Did you mean '{near[0]}'? Known: {', '.join(known)}."
+        return f"Did you mean '{by_lower[near[0]]}'? Known: {', '.join(known)}."
     return f"Known: {', '.join(known) or 'none'}."
 
 

@@ -16,13 +16,14 @@ import typing
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import pluggy
 
 from rsbench import hookspecs
 from rsbench.annotation import ANNOTATIONS
 from rsbench.errors import UserError, did_you_mean
+from rsbench.schema import is_union, literal_choices, make_schema, type_hints
 
 log = logging.getLogger(__name__)
 
@@ -54,8 +55,12 @@ class Component:
     @property
     def types(self) -> dict[str, Any]:
         """Type hints of the parameters that have one."""
-        constructor = getattr(self.cls, "__init__") if isinstance(self.cls, type) else self.cls  # noqa: B009
-        return typing.get_type_hints(constructor)
+        return type_hints(self.cls)
+
+    @functools.cached_property
+    def schema(self) -> type:
+        """The configuration as a dataclass; an error if the constructor cannot be configured."""
+        return make_schema(self.name, self.cls)
 
 
 @dataclass(frozen=True)
@@ -108,6 +113,7 @@ class Registry:
         """Load one plugin and take in its components, all of them or none."""
         try:
             module = load()
+            _check_marked(module)
             self._plugins.register(module, name=plugin)
             try:
                 self._plugins.check_pending()
@@ -128,6 +134,8 @@ class Registry:
                 if hook.plugin is not module:
                     continue
                 for name, cls in hook.function().items():
+                    if not isinstance(name, str):
+                        raise UserError(f"{kind} {name!r}: a name must be text")
                     component = Component(kind, name, cls, plugin)
                     self._check_component(component)
                     yield component
@@ -140,13 +148,10 @@ class Registry:
             if not other.plugin.startswith("rsbench."):
                 self.contested[component.kind, component.name] = clash
             raise UserError(clash)
-        for name, parameter in component.parameters.items():
-            if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
-                raise UserError(f"{what}: parameter *{name} cannot be configured; spell its parameters out")
-            if parameter.default is parameter.empty:
-                raise UserError(f"{what}: parameter '{name}' needs a default value")
-            if name == "name":
-                raise UserError(f"{what}: a parameter cannot be called 'name', configs use it for '{component.name}'")
+        try:
+            _ = component.schema
+        except UserError as error:
+            raise UserError(f"{what}: {error}") from None
 
 
 @functools.cache
@@ -159,14 +164,34 @@ def load() -> Registry:
     for entry in importlib.metadata.entry_points(group="rsbench"):
         origin = f"{entry.dist.name} {entry.dist.version}" if entry.dist else entry.value
         registry.add(origin, entry.load)
-    for folder in filter(None, os.environ.get("RSBENCH_PLUGINS", "plugins").split(os.pathsep)):
-        if "RSBENCH_PLUGINS" in os.environ and not Path(folder).is_dir():
-            log.warning("RSBENCH_PLUGINS names %s, which is not a folder", folder)
-        for file in sorted(Path(folder).glob("*.py")):
+    for folder in _plugin_folders():
+        for file in sorted(folder.glob("*.py")):
             registry.add(str(file), functools.partial(_load_file, file.resolve()))
     for broken in registry.broken:
         log.warning("plugin %s is broken and was left out: %s", broken.plugin, broken.cause)
     return registry
+
+
+def _plugin_folders() -> list[Path]:
+    """Folders named by RSBENCH_PLUGINS, each once; `plugins` of the working folder by default."""
+    named = os.environ.get("RSBENCH_PLUGINS")
+    folders = {
+        Path(part).resolve(): Path(part)
+        for part in (named if named is not None else "plugins").split(os.pathsep)
+        if part
+    }
+    for folder in folders.values() if named else ():
+        if not folder.is_dir():
+            log.warning("RSBENCH_PLUGINS names %s, which is not a folder", folder)
+    return list(folders.values())
+
+
+def _check_marked(module: Any) -> None:
+    """A hook that lacks its mark would be passed over in silence."""
+    for kind in KINDS:
+        function = getattr(module, f"rsbench_{kind}s", None)
+        if callable(function) and not hasattr(function, "rsbench_impl"):
+            raise UserError(f"rsbench_{kind}s is not marked as a hook: put @rsbench.hookimpl before it")
 
 
 def _load_file(path: Path) -> types.ModuleType:
@@ -188,7 +213,7 @@ def _cause(error: BaseException) -> str:
     if isinstance(error, pluggy.PluginValidationError):
         known = [f"rsbench_{kind}s" for kind in KINDS]
         unknown = [word.strip("'\"") for word in str(error).split() if word.strip("'\"").startswith("rsbench_")]
-        if unknown:
+        if unknown and unknown[0] not in known:
             return f"unknown hook {unknown[0]}. {did_you_mean(unknown[0], known)}"
     return str(error) if isinstance(error, UserError) else f"{type(error).__name__}: {error}"
 
@@ -206,20 +231,6 @@ def check_parameters(component: Component, params: dict[str, Any]) -> None:
             raise UserError(
                 f"{component.kind}.{name}={value!r}: expected {' or '.join([*map(str, choices), *others])} ({where})"
             )
-
-
-def literal_choices(hint: Any) -> tuple[Any, ...]:
-    """The words that a type hint allows, wherever a `Literal` is in it."""
-    if typing.get_origin(hint) is Literal:
-        return typing.get_args(hint)
-    if is_union(hint):
-        return tuple(choice for part in typing.get_args(hint) for choice in literal_choices(part))
-    return ()
-
-
-def is_union(hint: Any) -> bool:
-    """Whether a type hint is a union, in either spelling."""
-    return typing.get_origin(hint) in (typing.Union, types.UnionType)
 
 
 def _matches_other(value: Any, hint: Any) -> bool:

@@ -98,7 +98,8 @@ class Run:
 
     def table_steps(self) -> list[int]:
         """The paper's 5, 10 and 20, as far as the run goes; else a quarter, half and all of it."""
-        found = [step for step in TABLE_STEPS if step in self.steps]
+        in_stream = self.info.get("unit") == "samples"
+        found = [step for step in TABLE_STEPS if step in self.steps and not in_stream]
         n = len(self.steps)
         return found or sorted({self.steps[max(0, round(n * part) - 1)] for part in (0.25, 0.5, 1)})
 
@@ -121,18 +122,21 @@ def read(folder: Path) -> Run:
     """A finished run from its folder."""
     try:
         info = json.loads((folder / "run.json").read_text())
+        missing = [key for key in ("id", "method", "label", "config", "data") if key not in info]
         with open(folder / "curves.csv", newline="") as file:
             rows = [{key: _number(value) for key, value in row.items()} for row in csv.DictReader(file)]
         run = Run(folder, info, _columns(rows))
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise UserError(f"{folder}: not a readable run record ({type(error).__name__}: {error})") from None
+    if missing:
+        raise UserError(f"{folder / 'run.json'}: {', '.join(missing)} missing")
     if not rows or len(rows) != len(run.steps) * run.seeds:
         raise UserError(f"{folder / 'curves.csv'}: expected one row per seed and step")
     return run
 
 
-def find(folder: Path) -> list[Run]:
-    """All finished runs in a folder and below, in the order they were planned."""
+def find(folder: Path, damaged: list[str] | None = None) -> list[Run]:
+    """All finished runs in a folder and below, in the order they were planned; `damaged` collects what is not."""
     found = []
     for place, folders, files in os.walk(folder):
         # MLflow keeps copies of records among its artifacts.
@@ -145,6 +149,8 @@ def find(folder: Path) -> list[Run]:
             runs.append(read(path))
         except UserError as error:
             log.warning("left out: %s", error)
+            if damaged is not None:
+                damaged.append(str(error))
     return runs
 
 
@@ -157,7 +163,10 @@ def read_sweep(folder: Path | None) -> dict[str, Any] | None:
     """What the sweep in a folder is; None if there is none."""
     if folder is None or not (folder / SWEEP_FILE).exists():
         return None
-    return json.loads((folder / SWEEP_FILE).read_text())
+    try:
+        return json.loads((folder / SWEEP_FILE).read_text())
+    except ValueError as error:
+        raise UserError(f"{folder / SWEEP_FILE} is damaged ({error}): without it, its runs are single ones") from None
 
 
 def _natural(part: str) -> tuple[int, int, str]:

@@ -171,6 +171,9 @@ class Features:
 
 def rich_supervision(learner: Any) -> set[str]:
     """What the learner asks for, by the arguments of its `partial_fit` beyond scikit-learn's."""
+    for needed in ("partial_fit", "decision_function"):
+        if not callable(getattr(learner, needed, None)):
+            raise UserError(f"{type(learner).__name__} has no {needed}, which a learner needs")
     parameters = inspect.signature(learner.partial_fit).parameters.values()
     named = [p.name for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
     asked = [name for name in named if name not in _USUAL_ARGUMENTS]

@@ -16,8 +16,8 @@ from filelock import FileLock
 from rsbench.configs import CONF
 from rsbench.errors import UserError
 from rsbench.measures import MEASURES
-from rsbench.report.labels import flatten
-from rsbench.results import ARTIFACTS_FOLDER, Run, find, read, read_sweep
+from rsbench.report.labels import data_label, flatten
+from rsbench.results import ARTIFACTS_FOLDER, SWEEP_FILE, Run, find, read_sweep
 
 log = logging.getLogger(__name__)
 
@@ -36,16 +36,25 @@ class Tracker:
         from mlflow import MlflowClient
 
         logging.getLogger("alembic").setLevel(logging.WARNING)
-        self.uri = absolute(uri)
+        logging.getLogger("urllib3").setLevel(logging.ERROR)
+        self.uri = uri
+        if self.database:
+            self.database.parent.mkdir(parents=True, exist_ok=True)
         # Processes that open a fresh SQLite store together corrupt it, so the first one makes it alone.
         with FileLock(f"{self.database}.lock") if self.database else contextlib.nullcontext():
-            self._client = MlflowClient(self.uri)
+            self._client = MlflowClient(self._connectable())
             self.experiment_id = self._experiment(experiment)
 
     @property
     def database(self) -> Path | None:
         """The SQLite file, if the store is one."""
-        return Path(self.uri.removeprefix("sqlite:///")) if self.uri.startswith("sqlite:///") else None
+        return Path(self.uri.removeprefix("sqlite:///")).absolute() if self.uri.startswith("sqlite:///") else None
+
+    def _connectable(self) -> str:
+        """The URI without characters that have a meaning in one, if the way from here has none."""
+        if self.database and set("%?#") & set(str(self.database)):
+            return f"sqlite:///{os.path.relpath(self.database)}"
+        return self.uri
 
     def _experiment(self, name: str) -> str:
         found = self._client.get_experiment_by_name(name)
@@ -87,22 +96,28 @@ class Tracker:
             self._client.log_batch(run_id, params=params[start : start + 100])
         for start in range(0, len(metrics), _BATCH):
             self._client.log_batch(run_id, metrics=metrics[start : start + _BATCH])
-        for name in ("curves.csv", "summary.json", "run.json"):
-            self._client.log_artifact(run_id, str(run.folder / name))
-        self.complete(run_id)
+        self._attach(run_id, run.folder, ("curves.csv", "summary.json", "run.json"))
+        self._end(run_id, "FINISHED")
 
-    def finish(self, record_id: str, folder: Path, status: str) -> None:
-        """Attach a folder's table and figure to its run or sweep, and end it."""
+    def finish(self, record_id: str, folder: Path, status: str, runs: list[Run]) -> None:
+        """Attach a folder's table and figure to its run or sweep, say of what data it is, and end it."""
         run_id = self.find(record_id)
         if run_id is None:
             return
-        for file in (folder / "table.md", folder / "curves.png"):
+        self._attach(run_id, folder, ("table.md", "curves.png"))
+        if runs:
+            simulated = any(run.info["data"]["simulated"] for run in runs)
+            self._client.set_tag(run_id, "simulated", str(simulated).lower())
+            self._client.set_tag(run_id, "data", data_label(runs))
+        self._end(run_id, status)
+
+    def _attach(self, run_id: str, folder: Path, names: tuple[str, ...]) -> None:
+        for file in (folder / name for name in names):
             if file.exists():
                 self._client.log_artifact(run_id, str(file))
-        self.complete(run_id, status)
 
-    def complete(self, run_id: str, status: str = "FINISHED") -> None:
-        """End a run and mark it as wholly sent, in this order: what is marked is never sent again."""
+    def _end(self, run_id: str, status: str) -> None:
+        # What is marked as complete is never sent again, so the mark is last.
         self._client.set_terminated(run_id, status)
         self._client.set_tag(run_id, "rsbench.complete", "true")
 
@@ -127,13 +142,14 @@ class Tracker:
         return f"/#/experiments/{self.experiment_id}/runs?compareRunsMode=CHART&viewStateShareKey={record_id}"
 
 
-def absolute(uri: str) -> str:
-    """The URI with a relative SQLite path made absolute, and its folder made."""
-    if not uri.startswith("sqlite:///"):
-        return uri
-    path = Path(uri.removeprefix("sqlite:///")).absolute()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    return f"sqlite:///{path}"
+def settings(tracking: dict[str, Any], folder: Path) -> dict[str, str] | None:
+    """Where runs are tracked, whatever the working folder is later; None if they are not."""
+    if tracking["name"] != "mlflow":
+        return None
+    uri = tracking["uri"]
+    if uri.startswith("sqlite:///") and not uri.startswith("sqlite:////"):
+        uri = f"sqlite:///{folder / uri.removeprefix('sqlite:///')}"
+    return {"uri": uri, "experiment": tracking["experiment"]}
 
 
 def provenance(run: Run) -> dict[str, str]:
@@ -182,30 +198,34 @@ def open_sweep(sweep: dict[str, Any], folder: Path) -> bool:
     return True
 
 
-def send_job(run: Run, tracking: dict[str, Any], sweep: dict[str, Any] | None) -> None:
-    """Send a run that has just finished, below its sweep's parent run."""
-    if sweep and not sweep["tracked"]:
-        return  # said once for the whole sweep
+def send_child(run: Run, sweep: dict[str, Any]) -> None:
+    """Send a run of a sweep that has just finished."""
     try:
-        Tracker(tracking["uri"], tracking["experiment"]).send_run(run, sweep)
+        Tracker(**sweep["tracking"]).send_run(run, sweep)
     except Exception as error:
         log.warning(_later(error, run.folder))
 
 
-def close_run(run: Run, tracking: dict[str, Any]) -> tuple[Tracker, str] | None:
-    """Attach its table and figure to a single run; its page, or None if the store cannot be reached."""
-    return _close(run.folder, run.info["id"], tracking, "FINISHED")
+def send_single(run: Run, tracking: dict[str, str]) -> tuple[Tracker, str] | None:
+    """Send a run that is no sweep's, with its figure; its page, or None if the store cannot be reached."""
+    return _send_and_close(tracking, run.folder, run.info["id"], "FINISHED", [run], run)
 
 
-def close_sweep(folder: Path, sweep: dict[str, Any]) -> tuple[Tracker, str] | None:
+def close_sweep(folder: Path, sweep: dict[str, Any], runs: list[Run]) -> tuple[Tracker, str] | None:
     """End a sweep's parent run with table and figure; its page, or None if the store cannot be reached."""
-    return _close(folder, sweep["id"], sweep["tracking"], sweep["status"]) if sweep["tracked"] else None
+    if not sweep["tracked"]:
+        return None
+    return _send_and_close(sweep["tracking"], folder, sweep["id"], sweep["status"], runs)
 
 
-def _close(folder: Path, record_id: str, tracking: dict[str, Any], status: str) -> tuple[Tracker, str] | None:
+def _send_and_close(
+    tracking: dict[str, str], folder: Path, record_id: str, status: str, runs: list[Run], new: Run | None = None
+) -> tuple[Tracker, str] | None:
     try:
-        tracker = Tracker(tracking["uri"], tracking["experiment"])
-        tracker.finish(record_id, folder, status)
+        tracker = Tracker(**tracking)
+        if new is not None:
+            tracker.send_run(new, None)
+        tracker.finish(record_id, folder, status, runs)
         return tracker, tracker.page(record_id)
     except Exception as error:
         log.warning(_later(error, folder))
@@ -221,40 +241,50 @@ def discard_sweep(sweep: dict[str, Any]) -> None:
 
 def track(folder: Path, uri: str | None) -> tuple[int, str]:
     """Send all finished runs in a folder that the store does not have; their number and the URI."""
-    runs = find(folder)
-    if not runs:
+    damaged: list[str] = []
+    runs = find(folder, damaged)
+    if not runs and not damaged:
         raise UserError(f"{folder}: no finished run in it")
     trackers: dict[tuple[str, str], Tracker] = {}
-    ended: dict[Path, Tracker] = {}
+    sweeps: dict[Path, list[Run]] = {}
     for run in runs:
-        settings = {**_defaults(), **run.info["config"]["tracking"]}
-        target = (uri or settings["uri"], settings["experiment"])
+        # A sweep's runs go together, as do those of a folder that a single run is alone in.
+        in_sweep = (run.folder.parent / SWEEP_FILE).exists()
+        sweeps.setdefault(run.folder.parent if in_sweep else run.folder, []).append(run)
+    for place, members in sweeps.items():
+        where = members[0].info["tracking"] or _defaults()
+        target = (uri or where["uri"], where["experiment"])
         try:
-            tracker = trackers[target] if target in trackers else trackers.setdefault(target, Tracker(*target))
-            sweep = read_sweep(run.folder.parent)
-            tracker.send_run(run, sweep)
-            ended[run.folder.parent if sweep else run.folder] = tracker
+            if target not in trackers:
+                trackers[target] = Tracker(*target)
+            _send_place(trackers[target], place, members)
+        except UserError as error:
+            damaged.append(str(error))
         except Exception as error:
-            raise _failed(target[0], error) from error
-    for place, tracker in ended.items():
-        try:
-            sweep = read_sweep(place) or {"id": read(place).info["id"]}
-            tracker.finish(sweep["id"], place, sweep.get("status", "FINISHED"))
-        except Exception as error:
-            raise _failed(tracker.uri, error) from error
+            raise UserError(f"{target[0]}: {_first_line(error)}. What was sent stays; run this again") from error
+    if damaged:
+        raise UserError("\n".join(["these could not be sent, all others were:", *damaged]))
     return len(runs), ", ".join(tracker.uri for tracker in trackers.values())
 
 
-def _defaults() -> dict[str, Any]:
-    """Where runs go that were not tracked at first."""
+def _send_place(tracker: Tracker, place: Path, runs: list[Run]) -> None:
+    sweep = read_sweep(place)
+    for run in runs:
+        tracker.send_run(run, sweep)
+    if sweep is None:
+        tracker.finish(runs[0].info["id"], place, "FINISHED", runs)
+    else:
+        tracker.finish(sweep["id"], place, sweep.get("status", "KILLED"), runs)
+
+
+def _defaults() -> dict[str, str]:
+    """Where runs go that were not to be tracked at first."""
     from omegaconf import OmegaConf
 
-    settings: Any = OmegaConf.to_container(OmegaConf.load(CONF / "tracking" / "mlflow.yaml"))
-    return settings
-
-
-def _failed(uri: str, error: Exception) -> UserError:
-    return UserError(f"{uri}: {_first_line(error)}. What was sent stays; run this again")
+    default: Any = OmegaConf.to_container(OmegaConf.load(CONF / "tracking" / "mlflow.yaml"))
+    found = settings(default, Path.cwd())
+    assert found is not None
+    return found
 
 
 def _later(error: Exception, folder: Path) -> str:

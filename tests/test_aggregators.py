@@ -100,6 +100,20 @@ def test_relevance_is_finite_and_positive(make, rng):
     assert R.shape == votes.shape and np.isfinite(R).all() and (R > 0).all()
 
 
+@pytest.mark.parametrize("labels", [[-1, 5], ["a", "b"], [0.5, 2.0]])
+def test_any_labels_will_do(labels):
+    y = [labels[code] for code in Y]
+    for make in ALL[1:]:
+        np.testing.assert_array_equal(
+            make().fit(Z.tolist(), y).relevance(Z.tolist(), y), make().fit(Z, Y).relevance(Z, Y)
+        )
+
+
+def test_a_class_without_teacher_is_an_error():
+    with pytest.raises(ValueError, match="2, a class that was not among the votes"):
+        ClassSoft().fit(Z, Y).relevance(Z[:1], [2])
+
+
 def test_theta_auto_takes_the_smallest_of_the_best_and_scales_it():
     aggregator = ClassThreshold()
     tried = []

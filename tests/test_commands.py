@@ -243,6 +243,14 @@ BAD_COMMANDS = {
     "unknown key": (["learner.Cc=1"], "unknown setting 'learner.Cc'. Did you mean 'C'"),
     "unknown top key": (["sedes=3"], "Did you mean 'seeds'"),
     "misspelt command": (["plugin"], "unknown command 'plugin'. Did you mean 'plugins'"),
+    "method null": (["method=null"], "method=null chooses nothing"),
+    "tracking null": (["tracking=null"], "tracking=null chooses nothing"),
+    "null in a sweep": (["-m", "method=lean,null"], "method=null chooses nothing"),
+    "two experiments": (["-m", "+experiment=cub,sun"], "a sweep is one experiment"),
+    "unknown tracking": (["tracking.name=foo"], "choose tracking=mlflow or tracking=none"),
+    "no tracking": (["~tracking"], "tracking is missing"),
+    "other case": (["learner.c=1"], "Did you mean 'C'"),
+    "no bound": (["protocol.max_samples=0"], "protocol.max_samples=0, expected 1 or more"),
     "unknown option": (["--multi"], "unknown option --multi"),
     "wrong type": (["learner.C=much"], "'much' of type 'str' could not be converted to Float"),
     "wrong choice": (["learner.variant=pa3"], "expected pa or pa1 or pa2"),
@@ -252,7 +260,7 @@ BAD_COMMANDS = {
     "irrelevant zero": (["aggregator.irrelevant=0"], "irrelevant=0.0, expected a number above 0"),
     "no seeds": (["seeds=0"], "seeds=0, expected"),
     "no class": (["protocol.min_samples=1000"], "class selection: 0 of 20 classes"),
-    "too few samples": (["protocol.samples_per_class=60"], "class 0 has 60 samples, too few"),
+    "too few samples": (["protocol.samples_per_class=60"], "class 0 has 60 samples, 60 of them to learn from: too few"),
     "no mask": (["protocol.test=mask"], "fixed test set"),
     "real data absent": (["dataset=cub", "dataset.source=disk"], "CUB_200_2011 is not there"),
     "no file": (["dataset=arrays"], "dataset.path=FILE.npz"),
@@ -280,7 +288,7 @@ BAD_ARRAYS = {
     "Z missing": {"Z": None},
     "X[5, 1] is nan": {"X": np.where((np.arange(72) == 16).reshape(24, 3), np.nan, 0.5)},
     "labels in y must be 0..K-1": {"y": np.repeat([0, 2, 3], 8)},
-    "class 2 has 3 samples, too few": {"y": np.repeat([0, 1, 2], [11, 10, 3])},
+    "class 2 has 3 samples, 3 of them to learn from: too few": {"y": np.repeat([0, 1, 2], [11, 10, 3])},
     "one vote per sample and feature": {"Z": np.zeros((24, 5))},
     "votes must lie in [0, 1]": {"Z": np.full((24, 3), 3)},
     "Pickled objects are never loaded": {"class_names": np.array([{}, {}, {}], dtype=object)},
@@ -334,6 +342,48 @@ def test_methods_and_experiments_of_ones_own(tmp_path):
     assert done.returncode == 0, done.stderr
     runs = {run.info["method"]: run for run in results.find(tmp_path)}
     assert set(runs) == {"lean", "soft"} and runs["soft"].info["config"]["aggregator"]["relevant"] == 2
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ["method=lean,svm_ff", "-m"],
+        ["method=lean,svm_ff", "--multirun", "hydra.verbose=false"],
+        ["-m", "method=glob(*_ff)", "learner.C=1"],
+        ["-m", "method='lean','svm_ff'"],
+        ["-m", "method=choice(lean,svm_ff)"],
+        ["-m", "method=lean"],
+        ["-m", "learner.C=range(1,3)"],
+        ["hydra.mode=MULTIRUN", "method=lean,svm_ff"],
+        ["++learner.C=2", "method=lean"],
+        ["hydra.run.dir=here/there"],
+    ],
+)
+def test_hydras_ways_of_saying_things_work(args, tmp_path):
+    done = rsbench(*args, "tracking=none", *SMALL, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert results.find(tmp_path)
+
+
+@pytest.mark.parametrize("args", [["--cfg", "job"], ["--info", "searchpath"], ["--hydra-help"], ["--version"]])
+def test_hydras_questions_are_answered_once(args, tmp_path):
+    done = rsbench(*args, cwd=tmp_path)
+    assert done.returncode == 0 and done.stdout
+    assert not list(tmp_path.iterdir())
+    if args == ["--info", "searchpath"]:
+        assert done.stdout.count("structured://") == 1
+
+
+def test_a_run_in_the_working_folder_is_that_run_alone(tmp_path):
+    assert rsbench("tracking=none", *SMALL, cwd=tmp_path).returncode == 0
+    done = rsbench("method=lean", "hydra.run.dir=.", "tracking=none", *SMALL, cwd=tmp_path)
+    assert done.returncode == 0 and "ellipsotron" not in done.stdout, done.stderr
+
+
+def test_a_stream_is_summed_up_along_its_length(tmp_path):
+    stream = ("protocol=stream", "protocol.test_at=[5,10,16]", "dataset.classes=4", "dataset.samples=12", "seeds=1")
+    done = rsbench(*stream, "tracking=none", cwd=tmp_path)
+    assert done.returncode == 0 and "@16" in done.stdout, done.stderr
 
 
 def test_folders_with_odd_names_work(tmp_path):
@@ -407,7 +457,7 @@ def test_ctrl_c_leaves_finished_runs_and_their_table(tmp_path):
     time.sleep(0.5)
     job.send_signal(signal.SIGINT)
     out, err = job.communicate(timeout=60)
-    assert job.returncode == 130 and "finished runs are intact" in err and "Traceback" not in err
+    assert job.returncode == 130 and "stopped" in err and "Traceback" not in err
     assert re.search(r"^\| lean ", out, re.MULTILINE)
     (run,) = results.find(tmp_path)
     assert run.info["method"] == "lean"

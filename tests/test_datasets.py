@@ -151,11 +151,14 @@ BAD = {
     "X has type int64": {"X": np.ones((12, 3), int)},
     r"X\[7, 1\] is nan": {"X": with_value(np.nan)},
     r"X\[7, 1\] is inf": {"X": with_value(np.inf)},
-    "missing .1.": {"y": np.repeat([0, 2, 3], 4)},
+    "1 is missing": {"y": np.repeat([0, 2, 3], 4)},
     r"found 1\.\.3": {"y": np.repeat([1, 2, 3], 4)},
     r"found -1\.\.1": {"y": np.repeat([-1, 0, 1], 4)},
     "y has type float64": {"y": np.repeat([0.0, 1.0, 2.0], 4)},
     "y has type <U1": {"y": np.repeat(["a", "b", "c"], 4)},
+    r"y has shape \(\)": {"y": np.array(3)},
+    "29999999": {"y": np.array([0, 1, 29_999_999] * 4)},
+    "feature_names has 1 names, expected 3": {"feature_names": np.array("a")},
     "single class": {"y": np.zeros(12, int)},
     r"Z has shape \(12, 4\) but X": {"Z": np.zeros((12, 4))},
     "Z holds 2": {"Z": np.full((12, 3), 2)},
@@ -190,6 +193,18 @@ def test_pickles_are_never_loaded(tmp_path):
     with pytest.raises(UserError, match="plain.npz"):
         Arrays(str(tmp_path / "plain.npz")).load()
     assert not (tmp_path / "exploded").exists()
+
+
+def test_a_single_array_and_damaged_compression_are_named(tmp_path):
+    np.save(tmp_path / "single.npy", np.ones(3))
+    with pytest.raises(UserError, match="single.npy: a single array"):
+        Arrays(str(tmp_path / "single.npy")).load()
+    np.savez_compressed(tmp_path / "d.npz", **good(X=np.random.default_rng(0).random((12, 3))))
+    content = bytearray((tmp_path / "d.npz").read_bytes())
+    content[60:90] = bytes(30)
+    (tmp_path / "d.npz").write_bytes(content)
+    with pytest.raises(UserError, match="d.npz: cannot read"):
+        Arrays(str(tmp_path / "d.npz")).load()
 
 
 @pytest.mark.parametrize("content", [b"", b"not a zip", b"PK\x03\x04 broken"])

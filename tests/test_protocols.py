@@ -89,6 +89,11 @@ def test_impossible_plans_say_what_is_wrong(protocol, words):
         plan(protocol)
 
 
+def test_a_stream_without_training_samples_is_an_error():
+    with pytest.raises(UserError, match="training pool has 0 samples"):
+        plan(Stream(test_at=(5,), test="mask", replace=True), test=np.ones(50, bool))
+
+
 @pytest.mark.parametrize("protocol", [PerClass(3, test="mask"), Stream(test_at=(5,), test="mask")])
 def test_a_class_without_test_samples_is_an_error(protocol):
     with pytest.raises(UserError, match="class 1 has no sample in the data set's fixed test set"):
@@ -103,6 +108,9 @@ def test_a_class_without_test_samples_is_an_error(protocol):
         lambda: PerClass(test=1.5),
         lambda: PerClass(test=True),
         lambda: Stream(test="rest"),
+        lambda: PerClass(max_samples=0),
+        lambda: PerClass(min_samples=-3),
+        lambda: PerClass(classes=1),
         lambda: Stream(test_at=()),
         lambda: Stream(test_at=(5, 5)),
         lambda: Stream(test_at=(0, 5)),

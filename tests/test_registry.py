@@ -7,7 +7,7 @@ import pytest
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from rsbench import configs, hookspecs, registry
+from rsbench import hookspecs, registry
 from rsbench.errors import UserError
 from rsbench.registry import KINDS, Component, Registry
 
@@ -35,8 +35,13 @@ BROKEN = {
         "unknown hook rsbench_learner. Did you mean 'rsbench_learners'?",
     ),
     "taken": (PLUGIN.replace('"mine"', '"lean"'), "learner 'lean' is offered by both rsbench.learners and"),
+    "unmarked": (PLUGIN.replace("@hookimpl\n", ""), "rsbench_learners is not marked as a hook"),
+    "wrong_hook": (PLUGIN.replace("rsbench_learners()", "rsbench_learners(x)"), "PluginValidationError"),
+    "wrong_default": (PLUGIN.replace("C: float = 2.0", "C: int = 0.5"), "hinted as int, but its default is 0.5"),
+    "odd_default": (PLUGIN.replace("C: float = 2.0", "C=print"), "which a config cannot hold"),
+    "number": (PLUGIN.replace('"mine"', "3"), "a name must be text"),
     "no_default": (
-        PLUGIN.replace("C: float = 2.0, variant", "C: float, variant").replace('"mine"', '"other"'),
+        PLUGIN.replace("C: float = 2.0, variant", "C: float, variant"),
         "parameter 'C' needs a default",
     ),
     "kwargs": (PLUGIN.replace('variant: str = "pa1"', "**variant"), "parameter *variant cannot be configured"),
@@ -69,7 +74,7 @@ def test_a_dropped_file_is_a_plugin(fresh):
 
 
 def test_broken_plugins_are_kept_with_their_cause_and_stop_nobody(fresh):
-    made = fresh(mine=PLUGIN, **{name: text for name, (text, _) in BROKEN.items()})
+    made = fresh(mine=PLUGIN, **{name: text.replace('"mine"', f'"{name}"') for name, (text, _) in BROKEN.items()})
     causes = {broken.plugin.rpartition("/")[2].removesuffix(".py"): broken for broken in made.broken}
     assert set(causes) == set(BROKEN)
     for name, (_, cause) in BROKEN.items():
@@ -132,14 +137,25 @@ def test_parameters_are_checked_before_a_run():
 )
 def test_every_component_has_a_schema_its_defaults_fit_and_a_docstring(kind, name):
     component = registry.load().components[kind][name]
-    config = OmegaConf.structured(configs.schema(component))
+    config = OmegaConf.structured(component.schema)
     assert config.name == name
     registry.load().build(kind, OmegaConf.to_container(config))
     assert component.cls.__doc__
 
 
+def test_unusual_constructors_are_configured_all_the_same():
+    """A default of None without a hint of it, and hints that cannot be made out."""
+
+    def make(C: float = None, other: "Unknown" = 1):  # noqa: F821, RUF013
+        return C, other
+
+    config = OmegaConf.structured(Component("learner", "x", make, "test").schema)
+    assert config.C is None
+    config.C, config.other = 2, "text"
+
+
 def test_schemas_are_typed():
-    lean = OmegaConf.structured(configs.schema(registry.load().components["learner"]["lean"]))
+    lean = OmegaConf.structured(registry.load().components["learner"]["lean"].schema)
     lean.C = 3
     assert lean.C == 3.0
     for key, value in (("C", "abc"), ("Cc", 1)):
@@ -147,11 +163,16 @@ def test_schemas_are_typed():
             lean[key] = value
 
     def make(
-        a: int | None = None, b: list[int] = (1,), c: str | float = "x", d: dict | None = None, e: bool = True, f=3
+        a: int | None = None,
+        b: tuple[int, ...] = (1,),
+        c: str | float = "x",
+        d: dict | None = None,
+        e: bool = True,
+        f=3,
     ):
         return a, b, c, d, e, f
 
-    config = OmegaConf.structured(configs.schema(Component("learner", "x", make, "test")))
+    config = OmegaConf.structured(Component("learner", "x", make, "test").schema)
     config.a, config.b, config.c, config.f = 3, [4, 5], 0.5, "anything"
     for key, value in (("a", "x"), ("b", ["x"]), ("e", "maybe")):
         with pytest.raises(OmegaConfBaseException):

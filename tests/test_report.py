@@ -22,6 +22,7 @@ def run(
     seeds=2,
     steps=(5, 10, 20),
     error=0.5,
+    overrides=(),
     **config,
 ):
     rows = [(seed, step) for seed in range(seeds) for step in steps]
@@ -33,6 +34,7 @@ def run(
         "method": method,
         "preprocessor": preprocessor,
         "experiment": experiment,
+        "overrides": list(overrides),
         "config": {"preprocessor": {"name": preprocessor}, "learner": {"C": 1.0}, **config},
         "data": {
             "name": "cub",
@@ -57,17 +59,16 @@ def test_table_has_means_errors_and_the_papers_figures():
 
 
 def test_papers_figures_only_stand_beside_the_papers_setting():
-    assert published("cub", "cub", "lean", "none", "cumulative_error", 10) == 85.45
-    assert published("sun", "sun", "class_soft", "none", "cumulative_loss", 20) == 1355
-    others = [
-        ("cub", "cub", "lean", "center"),
-        ("cub", "cub", "mine", "none"),
-        ("cub", "arrays", "lean", "none"),
-        (None, "cub", "lean", "none"),
-        ("c_scan", "sun", "lean", "none"),
+    assert published(run().info, "cumulative_error", 10) == 85.45
+    assert published(run("class_soft", experiment="sun").info, "cumulative_loss", 20) == 1355
+    harmless = ["+experiment=cub", "method=lean", "seeds=20", "tracking=none", "dataset.source=simulated"]
+    assert published(run(overrides=harmless).info, "cumulative_error", 5) == 93.44
+    others = [run("mine"), run(experiment=None), run(experiment="c_scan")]
+    others += [
+        run(overrides=[word]) for word in ("preprocessor=center", "dataset=arrays", "learner.C=2", "protocol.classes=9")
     ]
     for other in others:
-        assert published(*other, "cumulative_error", 10) is None
+        assert published(other.info, "cumulative_error", 10) is None
     assert "paper @" not in make_tables([run(experiment=None)])
     assert all(len(row) == 2 and len(row[0]) == len(row[1]) == 3 for t in TABLES.values() for row in t.values())
 
@@ -83,6 +84,17 @@ def test_preprocessor_and_whatever_else_varies_is_a_column():
     header = make_tables(runs).splitlines()[2]
     assert "preprocessor" in header and "learner.C" in header
     assert varying([run(), run("class_soft", learner={"name": "x", "C": 1.0})]) == {}
+
+
+def test_only_what_tells_runs_apart_is_a_column():
+    by_data = [run(dataset={"name": name, **own}) for name, own in (("cub", {"root": 1}), ("synthetic", {"marks": 3}))]
+    assert list(varying(by_data)) == ["dataset.name"]
+    steps = [run(protocol={"name": "per_class", "samples_per_class": n, "classes": k}) for n in (5, 10) for k in (3, 6)]
+    for each, k in zip(steps, (3, 6, 3, 6), strict=True):
+        each.info["classes"] = k
+    assert list(varying(steps)) == ["classes", "protocol.samples_per_class"]
+    assert list(varying([run(seeds=1), run(seeds=3)])) == []
+    assert list(varying([run(config_seeds=1), run(config_seeds=3)])) == ["config_seeds"]
 
 
 def test_theta_is_one_column_and_one_axis():

@@ -11,7 +11,7 @@ from rsbench import results
 from rsbench.errors import UserError
 from rsbench.measures import MEASURES
 
-INFO = {"method": "lean", "config": {}, "classes": 3}
+INFO = {"method": "lean", "label": "lean", "config": {}, "data": {}, "classes": 3}
 
 
 def rows(seed, steps=(1, 2, 5), scale=1.0):

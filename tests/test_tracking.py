@@ -47,6 +47,7 @@ def test_a_sweep_is_a_parent_with_a_child_per_run(swept):
     assert {run.info.status for run in [*parents, *children]} == {"FINISHED"}
     artifacts = {file.path for file in client.list_artifacts(parents[0].info.run_id)}
     assert artifacts == {"table.md", "curves.png"}
+    assert parents[0].data.tags["simulated"] == "true" and parents[0].data.tags["data"] == "synthetic (SIMULATED)"
     assert "mlflow ui --backend-store-uri sqlite:///outputs/mlflow.db" in done.stdout
     assert not (folder / "mlruns").exists()
 
@@ -103,7 +104,7 @@ def test_a_server_that_is_down_loses_nothing(tmp_path):
 
 
 @pytest.mark.parametrize("in_sweep", [False, True])
-@pytest.mark.parametrize("calls", range(9))
+@pytest.mark.parametrize("calls", [0, 1, 2, 3, 5, 6, 7, 8, 12])
 def test_a_store_that_fails_midway_is_repaired_once(calls, in_sweep, tmp_path, monkeypatch, caplog):
     from mlflow import MlflowClient
 
@@ -130,8 +131,12 @@ def test_a_store_that_fails_midway_is_repaired_once(calls, in_sweep, tmp_path, m
     with monkeypatch.context() as patch:
         for name in ("create_run", "log_batch", "log_artifact", "set_tag", "set_terminated"):
             patch.setattr(MlflowClient, name, failing(getattr(MlflowClient, name)))
-        tracking.send_job(run, settings, sweep)
-    assert ("the server is gone" in caplog.text) == (calls < 8)
+        if sweep:
+            tracking.send_child(run, sweep)
+        else:
+            tracking.send_single(run, settings)
+    # A child makes 8 calls; a single run is ended a second time, with its figure, and said to be simulated or not.
+    assert ("the server is gone" in caplog.text) == (calls < (8 if in_sweep else 12))
     assert tracking.track(tmp_path, settings["uri"])[0] == 1
     client, parents, children = store(tmp_path)
     (sent,) = children if in_sweep else parents
@@ -151,6 +156,7 @@ def make_run(folder):
             "label": "lean",
             "experiment": None,
             "config": {"preprocessor": {"name": "none"}, "tracking": {"name": "none"}},
+            "tracking": None,
             "fingerprint": "f",
             "git_commit": None,
             "versions": {"numpy": "2"},
@@ -165,7 +171,7 @@ def test_many_metrics_are_sent_in_batches(tmp_path):
     (tmp_path / "other").mkdir()
     run = record.finish(make_run(tmp_path / "other").info)
     settings = {"uri": f"sqlite:///{tmp_path}/outputs/mlflow.db", "experiment": "rsbench"}
-    tracking.send_job(run, settings, None)
+    tracking.send_single(run, settings)
     client, (sent,), _ = store(tmp_path)
     assert len(client.get_metric_history(sent.info.run_id, "online_loss")) == 400
 
@@ -178,6 +184,47 @@ def test_processes_that_open_a_fresh_store_together_share_it(tmp_path):
     jobs = [subprocess.Popen([sys.executable, "-c", code, str(i)]) for i in range(4)]
     assert [job.wait(120) for job in jobs] == [0] * 4
     assert len(store(tmp_path)[1]) == 4
+
+
+def test_sending_from_another_folder_finds_the_runs_own_store(swept, tmp_path):
+    folder, _ = swept
+    before = [len(part) for part in store(folder)[1:]]
+    done = rsbench("track", str(folder / "outputs"), cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert not (tmp_path / "outputs").exists() and [len(part) for part in store(folder)[1:]] == before
+
+
+def test_a_sweep_not_tracked_at_first_gets_its_parent_later(tmp_path):
+    assert rsbench(*SWEEP, "tracking=none", cwd=tmp_path).returncode == 0
+    assert rsbench("track", "outputs", cwd=tmp_path).returncode == 0
+    client, (parent,), children = store(tmp_path)
+    assert len(children) == 2 and parent.info.status == "FINISHED"
+    assert {file.path for file in client.list_artifacts(parent.info.run_id)} == {"table.md", "curves.png"}
+
+
+@pytest.mark.parametrize("damage", ["{}", "[]", "", '{"id"'])
+def test_a_damaged_record_is_named_and_the_others_are_sent(damage, tmp_path):
+    for name in ("0", "1"):
+        (tmp_path / name).mkdir()
+        make_run(tmp_path / name)
+    (tmp_path / "0" / "run.json").write_text(damage)
+    with pytest.raises(UserError, match=f"all others were:\n.*{tmp_path / '0'}"):
+        tracking.track(tmp_path, f"sqlite:///{tmp_path}/outputs/mlflow.db")
+    assert len(store(tmp_path)[1]) == 1
+
+
+def test_odd_folder_names_hold_their_store(tmp_path):
+    folder = tmp_path / "k%41 ?q#x"
+    folder.mkdir()
+    done = rsbench(*SMALL, cwd=folder)
+    assert done.returncode == 0 and "could not be reached" not in done.stdout + done.stderr
+    assert (folder / "outputs" / "mlflow.db").exists()
+    assert [path.name for path in tmp_path.iterdir()] == [folder.name]
+
+
+def test_a_job_in_its_own_folder_uses_the_same_store(tmp_path):
+    assert rsbench(*SWEEP, "hydra.job.chdir=true", cwd=tmp_path).returncode == 0
+    assert len(store(tmp_path)[2]) == 2 and len(list(tmp_path.rglob("mlflow.db"))) == 1
 
 
 def test_nothing_to_send_is_said(tmp_path):
@@ -228,7 +275,7 @@ def test_sweep_file_says_where_the_parent_is(swept):
     (path,) = folder.glob("outputs/sweeps/*/sweep.json")
     sweep = json.loads(path.read_text())
     assert sweep["swept"] == ["method"] and sweep["status"] == "FINISHED" and sweep["tracked"] is True
-    assert sweep["tracking"] == {"uri": "sqlite:///outputs/mlflow.db", "experiment": "rsbench"}
+    assert sweep["tracking"] == {"uri": f"sqlite:///{folder}/outputs/mlflow.db", "experiment": "rsbench"}
 
 
 def test_the_hint_leads_to_a_view_of_the_sweeps_curves(swept):

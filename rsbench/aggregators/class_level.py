@@ -32,20 +32,28 @@ class _ClassLevel:
     def fit(self, Z: np.ndarray, y: np.ndarray) -> Self:
         """Count the votes of the training pool."""
         if self.scope == "teacher":
-            classes = np.arange(int(y.max()) + 1)
-            member = (classes[:, None] == y).astype(np.float64)
-            self.rows_ = self._rows(member @ Z, member.sum(axis=1, keepdims=True))
+            self.classes_, codes = np.unique(y, return_inverse=True)
+            member = (np.arange(len(self.classes_))[:, None] == codes).astype(np.float64)
+            self.rows_ = self._rows(member @ np.asarray(Z), member.sum(axis=1, keepdims=True))
         return self
 
     def relevance(self, Z: np.ndarray, y: np.ndarray) -> np.ndarray:
         """One row per sample, in stream order."""
+        Z, y = np.asarray(Z), np.asarray(y)
         if self.scope == "teacher":
-            return self.rows_[y]
+            return self.rows_[self._positions(y)]
         votes, samples = np.empty(Z.shape), np.empty((len(y), 1))
         for c in np.unique(y):
             votes[y == c] = np.cumsum(Z[y == c], axis=0, dtype=np.float64)
             samples[y == c, 0] = np.arange(1, np.sum(y == c) + 1)
         return self._rows(votes, samples)
+
+    def _positions(self, y: np.ndarray) -> np.ndarray:
+        positions = np.searchsorted(self.classes_, y).clip(max=len(self.classes_) - 1)
+        unknown = self.classes_[positions] != y
+        if unknown.any():
+            raise UserError(f"y holds {y[unknown][0]}, a class that was not among the votes given to fit")
+        return positions
 
     def _rows(self, votes: np.ndarray, samples: np.ndarray) -> np.ndarray:
         rows = np.maximum(self._strength(votes, samples), self.irrelevant)
@@ -155,11 +163,11 @@ class CrossClasses(_ClassLevel):
 
     def fit(self, Z: np.ndarray, y: np.ndarray) -> Self:
         """Count the votes of the training pool, all classes together."""
-        return super().fit(Z, np.zeros_like(y))
+        return super().fit(Z, np.zeros(len(y), int))
 
     def relevance(self, Z: np.ndarray, y: np.ndarray) -> np.ndarray:
         """One row per sample, in stream order."""
-        return super().relevance(Z, np.zeros_like(y))
+        return super().relevance(Z, np.zeros(len(y), int))
 
     def _strength(self, votes: np.ndarray, samples: np.ndarray) -> np.ndarray:
         return (votes > 0).astype(np.float64)

@@ -18,6 +18,7 @@ from rsbench import registry, results
 from rsbench.data import Data
 from rsbench.errors import UserError
 from rsbench.run import Spec, run_seed, unit
+from rsbench.tracking import settings
 
 log = logging.getLogger("rsbench")
 
@@ -36,10 +37,10 @@ def job(cfg: DictConfig) -> None:
             results.write_whole(folder / ERROR_FILE, _error_text(error))
         raise
     log.info("%s", _line(run))
-    if config["tracking"]["name"] == "mlflow":
-        from rsbench.tracking import send_job
+    if sweep and sweep["tracked"]:
+        from rsbench.tracking import send_child
 
-        send_job(run, config["tracking"], sweep)
+        send_child(run, sweep)
 
 
 def _error_text(error: Exception) -> str:
@@ -73,6 +74,8 @@ def _compute(config: dict[str, Any], folder: Path, sweep: dict[str, Any] | None)
             "label": label,
             "experiment": HydraConfig.get().runtime.choices.get("experiment"),
             "config": config,
+            "overrides": list(HydraConfig.get().overrides.task),
+            "tracking": settings(config["tracking"], Path(HydraConfig.get().runtime.cwd)),
             "fingerprint": results.fingerprint(config, data.identity, _plugin_files(spec)),
             "seeds": list(seeds),
             "versions": results.versions(),

@@ -1,7 +1,11 @@
 """Anyone's features, from a file: no code needed."""
 
+import functools
 import zipfile
+import zlib
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -52,32 +56,28 @@ class Arrays:
 
 
 def _read_npz(path: Path) -> dict[str, np.ndarray]:
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            if isinstance(file, np.ndarray):
-                raise UserError(f"{path}: a single array; expected an npz with X, y and Z (np.savez)")
-            return {key: _read(path, key, lambda key=key: file[key]) for key in file.files}
-    except UserError:
-        raise
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise UserError(f"{path}: not a readable npz file ({error}); np.savez writes one") from None
+    file = _read(path, "the file", functools.partial(np.load, path, allow_pickle=False))
+    if isinstance(file, np.ndarray):
+        raise UserError(f"{path}: a single array; expected an npz with X, y and Z, as np.savez writes it")
+    with file:
+        return {key: _read(path, key, functools.partial(file.__getitem__, key)) for key in file.files}
 
 
 def _read_folder(path: Path) -> dict[str, np.ndarray]:
     return {
-        file.stem: _read(file, file.stem, lambda file=file: np.load(file, mmap_mode="r", allow_pickle=False))
+        file.stem: _read(file, file.stem, functools.partial(np.load, file, mmap_mode="r", allow_pickle=False))
         for file in sorted(path.glob("*.npy"))
     }
 
 
-def _read(path: Path, key: str, read) -> np.ndarray:
+def _read(path: Path, what: str, read: Callable[[], Any]) -> Any:
     try:
         return read()
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         hint = (
             " Pickled objects are never loaded; save plain numbers or text." if "pickle" in str(error).lower() else ""
         )
-        raise UserError(f"{path}: cannot read {key}: {error}.{hint}") from None
+        raise UserError(f"{path}: cannot read {what}: {error}.{hint}") from None
 
 
 def _at_least_float32(X: np.ndarray) -> np.ndarray:
@@ -85,4 +85,4 @@ def _at_least_float32(X: np.ndarray) -> np.ndarray:
 
 
 def _names(array: np.ndarray | None) -> tuple[str, ...]:
-    return () if array is None else tuple(str(name) for name in array)
+    return () if array is None else tuple(str(name) for name in np.ravel(array))

@@ -6,6 +6,7 @@ the others are scaled by `irrelevant`. The diagonal belongs to the model, so it 
 samples too; it never depends on a test sample's annotation.
 """
 
+import warnings
 from typing import Any, Self
 
 import numpy as np
@@ -158,7 +159,10 @@ class SVMFFBatch(_SharedScale):
         if len(seen) < 2:
             return
         svm = LinearSVC(C=self.C, fit_intercept=False, max_iter=10_000, random_state=self.random_state)
-        svm.fit(self._scale(self.marked_) * self.X_seen_, self.y_seen_)
+        with warnings.catch_warnings():
+            # Few samples per class are what this is about.
+            warnings.filterwarnings("ignore", message="The number of unique classes is greater than 50%")
+            svm.fit(self._scale(self.marked_) * self.X_seen_, self.y_seen_)
         self.intercept_[seen] = 0.0
         self.coef_[seen] = svm.coef_ if len(seen) > 2 else np.vstack([-svm.coef_, svm.coef_]) / 2
 

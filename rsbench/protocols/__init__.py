@@ -35,6 +35,10 @@ class _Protocol:
         self.min_samples = min_samples
         self.max_samples = max_samples
         self.classes = classes
+        for name, least in (("min_samples", 1), ("max_samples", 1), ("classes", 2)):
+            value = getattr(self, name)
+            if value is not None and value < least:
+                raise UserError(f"protocol.{name}={value}, expected {least} or more")
 
     def _check_test(self, words: tuple[str, ...]) -> None:
         if self.test not in words and not (is_number(self.test) and 0 < float(self.test) < 1):
@@ -43,13 +47,13 @@ class _Protocol:
     def _select(self, y: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """The classes within bounds, or as many of them as wanted, drawn at random."""
         counts = np.bincount(y)
-        low, high = self.min_samples or 0, self.max_samples or len(y)
-        selected = np.flatnonzero((counts >= low) & (counts <= high) & (counts > 0))
-        wanted = self.classes if self.classes is not None else max(2, len(selected))
-        if wanted < 2 or len(selected) < wanted:
+        low, high = self.min_samples or 1, self.max_samples or len(y)
+        selected = np.flatnonzero((counts >= low) & (counts <= high))
+        wanted = self.classes or max(2, len(selected))
+        if len(selected) < wanted:
             raise UserError(
                 f"class selection: {len(selected)} of {len(counts)} classes have between {low} and {high} samples, "
-                f"{max(2, wanted)} are needed (classes have {counts.min()} to {counts.max()} samples). "
+                f"{wanted} are needed (classes have {counts.min()} to {counts.max()} samples). "
                 "Move protocol.min_samples and protocol.max_samples, or change protocol.classes"
             )
         return selected if self.classes is None else np.sort(rng.choice(selected, self.classes, replace=False))
@@ -117,9 +121,9 @@ class PerClass(_Protocol):
             total = int(np.sum(y == c))
             if len(samples) < steps or (self.test == "rest" and total == steps):
                 raise UserError(
-                    f"class {c} has {total} samples, too few for protocol.samples_per_class={steps} with "
-                    f"protocol.test={self.test}. Lower protocol.samples_per_class, or leave small classes out "
-                    f"with protocol.min_samples"
+                    f"class {c} has {total} samples, {len(samples)} of them to learn from: too few for "
+                    f"protocol.samples_per_class={steps} with protocol.test={self.test}. "
+                    "Lower protocol.samples_per_class, or leave small classes out with protocol.min_samples"
                 )
         block = np.array([samples[:steps] for samples in train.values()])
         return [rng.permutation(block[:, k]) for k in range(steps)], held
@@ -159,7 +163,7 @@ class Stream(_Protocol):
         """Steps of indices, and test indices."""
         train, held = self._split(y, test, rng, learned=0)
         pool = np.concatenate(list(train.values()))
-        if len(pool) < self.test_at[-1] and not self.replace:
+        if len(pool) < (1 if self.replace else self.test_at[-1]):
             raise UserError(
                 f"the training pool has {len(pool)} samples, fewer than the last of protocol.test_at, "
                 f"{self.test_at[-1]}. End it earlier, or draw with protocol.replace=true"

@@ -54,18 +54,23 @@ def draw(runs: list[Run], path: Path) -> Path:
     axes.set_xlabel(axis[0] if axis else " / ".join(dict.fromkeys(run.info["unit"] for run in runs)))
     if axis and min(axis[1]) > 0 and max(axis[1]) / min(axis[1]) >= 50:
         axes.set_xscale("log")
-    last = f" after {runs[0].steps[-1]} {runs[0].info['unit']}" if axis else ""
-    axes.set_ylabel(f"test error %{last}")
+    axes.set_ylabel(f"test error %{_when(runs)}" if axis else "test error %")
     axes.grid(alpha=0.25)
     axes.spines[["top", "right"]].set_visible(False)
     outside: dict[str, Any] = {"loc": "center left", "bbox_to_anchor": (1, 0.5)} if crowded else {}
     axes.legend(frameon=False, fontsize="small", **outside)
     seeds = " or ".join(str(n) for n in sorted({run.seeds for run in runs}))
-    axes.set_title(f"{data_label(runs)}, {seeds} seeds, bars: standard error", fontsize="medium")
+    bars = "1 seed" if seeds == "1" else f"{seeds} seeds, bars: standard error"
+    axes.set_title(f"{data_label(runs)}, {bars}", fontsize="medium")
     image = io.BytesIO()
     figure.savefig(image, dpi=150, format=path.suffix[1:])
     write_whole(path, image.getvalue())
     return path
+
+
+def _when(runs: list[Run]) -> str:
+    ends = {(run.steps[-1], run.info["unit"]) for run in runs}
+    return " after {} {}".format(*ends.pop()) if len(ends) == 1 else " at the last step"
 
 
 def _against_samples(runs: list[Run]) -> list[Line]:

@@ -6,7 +6,9 @@ from typing import Any
 from rsbench.results import Run
 
 #: Settings that methods and record keeping change by themselves; they do not tell runs apart.
-_IMPLIED = ("learner.name", "aggregator.name", "preprocessor.name", "preprocessor.fit_on", "theta", "tracking", "seeds")
+_IMPLIED = ("learner.name", "aggregator.name", "preprocessor.name", "preprocessor.fit_on", "theta", "tracking")
+
+_SELECT_CLASSES = ("protocol.min_samples", "protocol.max_samples", "protocol.classes", "dataset.classes")
 
 
 def flatten(config: dict[str, Any], prefix: str = "") -> dict[str, Any]:
@@ -30,10 +32,12 @@ def varying(runs: list[Run]) -> dict[str, list[Any]]:
         values = [flat.get(key) for flat in flats]
         if key.startswith(_IMPLIED) or not _differs_within_method(runs, values):
             continue
-        if "classes" in found and key.startswith("protocol."):
-            continue  # bounds that select classes: their number says it better
+        if "classes" in found and key in _SELECT_CLASSES:
+            continue  # their number says it better
         found[key] = values
-    return found
+    # Where a component itself differs, its name says it and its parameters have nothing to be compared with.
+    kinds = {key.removesuffix("name") for key in found if key.endswith(".name")}
+    return {key: values for key, values in found.items() if key.endswith(".name") or not key.startswith(tuple(kinds))}
 
 
 def _differs_within_method(runs: list[Run], values: list[Any]) -> bool:

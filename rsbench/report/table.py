@@ -25,7 +25,7 @@ def make_tables(runs: list[Run]) -> str:
 def _table(runs: list[Run], measure: str, title: str, scale: float, digits: int) -> list[str]:
     steps = list(dict.fromkeys(step for run in runs for step in run.table_steps()))
     extra = varying(runs)
-    cited = [[_published(run, measure, step) for step in steps] for run in runs]
+    cited = [[published(run.info, measure, step) for step in steps] for run in runs]
     with_paper = any(figure is not None for row in cited for figure in row)
     header = [title, "preprocessor", *extra, *(f"@{step}" for step in steps)]
     if with_paper:
@@ -38,11 +38,6 @@ def _table(runs: list[Run], measure: str, title: str, scale: float, digits: int)
             row += ["–" if figure is None else f"{figure:g}" for figure in cited[i]]
         rows.append(row)
     return _markdown([header, *rows], left=2)
-
-
-def _published(run: Run, measure: str, step: int) -> float | None:
-    info = run.info
-    return published(info["experiment"], info["data"]["name"], info["method"], run.info["preprocessor"], measure, step)
 
 
 def _cell(run: Run, measure: str, step: int, scale: float, digits: int) -> str:

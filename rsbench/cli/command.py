@@ -1,0 +1,185 @@
+"""What a command line leads to, found out and checked before anything is written."""
+
+import argparse
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import hydra
+from hydra.core.global_hydra import GlobalHydra
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import Override
+from hydra.errors import MissingConfigException
+from hydra.types import RunMode
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from rsbench import configs, registry
+from rsbench.errors import UserError, did_you_mean
+from rsbench.run import Spec
+
+#: Config groups beside the kinds of components.
+_OTHER_GROUPS = ("method", "tracking", "experiment")
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command line understood: Hydra's arguments, the config, and for a sweep what it goes over."""
+
+    argv: list[str]
+    cfg: DictConfig
+    swept: list[str] | None
+
+    @property
+    def is_sweep(self) -> bool:
+        return self.swept is not None
+
+    @property
+    def experiment(self) -> str | None:
+        return self.cfg.hydra.runtime.choices.get("experiment")
+
+    def with_folder(self, folder: Path) -> list[str]:
+        """Hydra's arguments, with the output folder settled."""
+        return [*self.argv, f"{self.folder_key}={quote(folder)}"]
+
+    @property
+    def folder_key(self) -> str:
+        return "hydra.sweep.dir" if self.is_sweep else "hydra.run.dir"
+
+    @property
+    def folder(self) -> Path:
+        return Path(OmegaConf.select(self.cfg, self.folder_key)).absolute()
+
+    @property
+    def tracking(self) -> dict[str, str] | None:
+        """Where runs are tracked, if they are."""
+        from rsbench.tracking import settings
+
+        return settings(plain(self.cfg.tracking), Path.cwd())
+
+
+def read_command(argv: list[str]) -> Command:
+    """Understand the command line, or say what is wrong with it."""
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument("--multirun", "-m", action="store_true")
+    parser.add_argument("--config-dir", "-cd")
+    args, rest = parser.parse_known_args(argv)
+    unknown = [word for word in rest if word.startswith("-")]
+    if unknown:
+        raise UserError(f"unknown option {unknown[0]}. Settings are given as KEY=VALUE; see python -m rsbench --help")
+    options = (["--multirun"] if args.multirun else []) + (["--config-dir", args.config_dir] if args.config_dir else [])
+    with hydra.initialize_config_dir(version_base="1.3", config_dir=str(configs.CONF), job_name="rsbench"):
+        parser_ = OverridesParser.create(config_loader=GlobalHydra.instance().config_loader())
+        overrides = parser_.parse_overrides(rest)
+        _check_groups(overrides)
+        first = [_first_choice(override) for override in overrides]
+        if args.config_dir:
+            first.append(f"hydra.searchpath=[{quote('file://' + os.path.abspath(args.config_dir))}]")
+        cfg = hydra.compose("config", overrides=first, return_hydra_config=True)
+        params = [f"{key}={value}" for key, value in (cfg.hydra.sweeper.get("params") or {}).items()]
+        swept = _swept(parser_.parse_overrides(params), overrides)
+        if not cfg.hydra.searchpath:  # whose folders may hold choices that are not known here
+            _check_choices(swept)
+    is_sweep = args.multirun or cfg.hydra.mode == RunMode.MULTIRUN
+    if is_sweep:
+        _check_sweep(swept, overrides)
+    _check_parts(cfg)
+    return Command([*options, *rest], cfg, list(swept) if is_sweep else None)
+
+
+def _check_groups(overrides: list[Override]) -> None:
+    groups = (*registry.load().components, *_OTHER_GROUPS)
+    for override in overrides:
+        if override.key_or_group in groups and not override.is_delete() and override.value() is None:
+            group = override.key_or_group
+            raise UserError(f"{group}=null chooses nothing: leave {group}= out, or name a choice")
+
+
+def _first_choice(override: Override) -> str:
+    line = override.input_line or ""
+    if not override.is_sweep_override():
+        return line
+    key = override.get_key_element()
+    choices = list(override.sweep_string_iterator()) if override.is_discrete_sweep() else []
+    if not choices:
+        raise UserError(f"{line}: nothing to sweep over; give a list of values, such as {key}=1,2,3")
+    return f"{key}={choices[0]}"
+
+
+def _swept(params: list[Override], overrides: list[Override]) -> dict[str, Override]:
+    """What the experiment and the command sweep over, the command having the last word."""
+    every = {override.key_or_group: override for override in [*params, *overrides]}
+    return {key: override for key, override in every.items() if override.is_sweep_override()}
+
+
+def _check_choices(swept: dict[str, Override]) -> None:
+    """Every choice of a swept config group exists; Hydra would tell only once the sweep is under way."""
+    loader = GlobalHydra.instance().config_loader()
+    for group, override in swept.items():
+        options = loader.get_group_options(group) if override.is_discrete_sweep() else []
+        for choice in override.sweep_string_iterator() if options else ():
+            word = choice.strip("'\"")
+            if word == "null":
+                raise UserError(f"{group}=null chooses nothing: leave it out")
+            if word not in options:
+                raise UserError(f"unknown {group} '{word}'. {did_you_mean(word, options)}")
+
+
+def _check_sweep(swept: dict[str, Override], overrides: list[Override]) -> None:
+    given = {override.key_or_group: override for override in overrides}
+    if "hydra.run.dir" in given:
+        raise UserError("hydra.run.dir is for a single run; this is a sweep: give hydra.sweep.dir")
+    if "experiment" in swept:
+        raise UserError("a sweep is one experiment: run the command once for each")
+    for kind in ("learner", "aggregator"):
+        if kind in given and "method" in swept:
+            value = given[kind].get_value_element_as_str()
+            way = (
+                f"Name it as a method: method={value}"
+                if kind == "learner"
+                else f"Choose one: method=NAME {kind}={value}"
+            )
+            raise UserError(f"{kind}={value} beside a sweep over methods would give all the same {kind}. {way}")
+
+
+def _check_parts(cfg: DictConfig) -> None:
+    """Everything a run needs is there and can be built."""
+    kinds = registry.load().components
+    for group in (*kinds, "tracking"):
+        if cfg.get(group) is None:
+            raise UserError(
+                f"{group} is missing: choose one, {group}=NAME" + (" (none)" if group == "tracking" else "")
+            )
+    if cfg.tracking.get("name") not in ("mlflow", "none"):
+        raise UserError(f"tracking.name={cfg.tracking.get('name')}: choose tracking=mlflow or tracking=none")
+    Spec(registry.load(), {kind: plain(cfg[kind]) for kind in kinds}).check()
+
+
+def plain(cfg: DictConfig) -> dict[str, Any]:
+    """A part of the config as plain values."""
+    settings: Any = OmegaConf.to_container(cfg, resolve=True)
+    return settings
+
+
+def quote(value: Any) -> str:
+    """A value that Hydra's override grammar takes as it is."""
+    return "'" + str(value).replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def explain(error: Exception) -> str:
+    """An error of Hydra or OmegaConf with a suggestion, where the mistake is a misspelt name."""
+    if isinstance(error, MissingConfigException) and error.missing_cfg_file and error.options:
+        group, _, name = error.missing_cfg_file.rpartition("/")
+        message = f"unknown {group} '{name}'. {did_you_mean(name, error.options)}"
+        for broken in registry.load().broken:
+            message += f"\nThe plugin {broken.plugin} is broken and was left out: {broken.cause}"
+        return message
+    cause = error if isinstance(error, OmegaConfBaseException) else error.__cause__
+    if isinstance(cause, OmegaConfBaseException) and "not in" in str(cause) and cause.parent_node is not None:
+        known = [str(key) for key in cause.parent_node if key != "hydra"]
+        return f"unknown setting '{cause.full_key}'. {did_you_mean(str(cause.key), known)}"
+    lines = [str(error).strip()]
+    if isinstance(cause, OmegaConfBaseException) and cause is not error:
+        lines.append(str(cause).splitlines()[0])
+    return "\n".join(lines)
