@@ -67,8 +67,8 @@ class Spec:
         return dataclasses.replace(data, identity=data.identity or identity(data))
 
 
-def run_seed(spec: Spec, data: Data, seed: int) -> SeedResult:
-    """Learn and test under one seed."""
+def run_seed(spec: Spec, data: Data, seed: int, progress: Callable[[float], Any] = float) -> SeedResult:
+    """Learn and test under one seed; `progress` is told the share of it that is done, step by step."""
     protocol = spec.build("protocol")
     steps, test = protocol.plan(data.y, data.test, stream(seed, "plan"))
     order = np.concatenate(steps)
@@ -101,6 +101,7 @@ def run_seed(spec: Spec, data: Data, seed: int) -> SeedResult:
                 "online_loss": hinge(online).mean(),
             }
         )
+        progress(len(rows) / len(steps))
     for measure in ("error", "loss"):
         means = running_mean(np.array([row[f"test_{measure}"] for row in rows]))
         for row, mean in zip(rows, means, strict=True):

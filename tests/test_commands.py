@@ -465,7 +465,7 @@ def test_ctrl_c_leaves_finished_runs_and_their_table(tmp_path):
 
 def test_progress_shows_on_a_terminal_and_only_there(tmp_path):
     quiet = rsbench("tracking=none", *SMALL, cwd=tmp_path)
-    assert "seed/s" not in quiet.stderr
+    assert " left" not in quiet.stderr and "%|" not in quiet.stderr
     main, side = pty.openpty()
     fcntl.ioctl(side, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 100, 0, 0))
     job = subprocess.Popen(
@@ -482,7 +482,7 @@ def test_progress_shows_on_a_terminal_and_only_there(tmp_path):
             break
         shown += chunk
     assert job.wait(60) == 0
-    assert b"/2 [" in shown
+    assert b"ellipsotron+sample   0% |" in shown and b" left" in shown
 
 
 def test_two_commands_at_once_never_share_a_folder(tmp_path):

@@ -63,10 +63,11 @@ def _compute(config: dict[str, Any], folder: Path, sweep: dict[str, Any] | None)
         _say_simulated(config["dataset"]["name"], data.how_to_get_real)
     record, tuned, classes = results.Record(folder), {}, 0
     seeds = range(config["seed"], config["seed"] + config["seeds"])
-    for seed in tqdm(seeds, desc=label, unit="seed", leave=False, disable=not sys.stderr.isatty()):
-        done = run_seed(spec, data, seed)
-        record.add(done.rows)
-        tuned[seed], classes = done.tuned, done.classes
+    with _progress_bar(label, len(seeds)) as bar:
+        for seed in seeds:
+            done = run_seed(spec, data, seed, functools.partial(_advance, bar, seed - seeds[0]))
+            record.add(done.rows)
+            tuned[seed], classes = done.tuned, done.classes
     return record.finish(
         {
             "method": method,
@@ -87,6 +88,17 @@ def _compute(config: dict[str, Any], folder: Path, sweep: dict[str, Any] | None)
             "seconds": round(time.perf_counter() - started, 3),
         }
     )
+
+
+def _progress_bar(label: str, seeds: int) -> tqdm:
+    """A bar on a terminal, nothing in a log."""
+    look = "{desc} {percentage:3.0f}% |{bar}| {elapsed}, {remaining} left"
+    return tqdm(total=seeds, desc=label, bar_format=look, leave=False, disable=not sys.stderr.isatty())
+
+
+def _advance(bar: tqdm, seeds: int, share: float) -> None:
+    bar.n = seeds + share
+    bar.update(0)
 
 
 def _describe(config: dict[str, Any], data: Data) -> dict[str, Any]:
