@@ -28,9 +28,9 @@ from rsbench import __version__
 from rsbench.errors import UserError
 from rsbench.measures import MEASURES
 
-COLUMNS = ("seed", "step", "samples", *MEASURES)
 log = logging.getLogger(__name__)
 
+COLUMNS = ("seed", "step", "samples", *MEASURES)
 TABLE_STEPS = (5, 10, 20)
 PARTIAL_FILE = "partial.csv"
 SWEEP_FILE = "sweep.json"

@@ -157,7 +157,7 @@ def provenance(run: Run) -> dict[str, str]:
     info = run.info
     tags = {
         "method": info["method"],
-        "preprocessor": run.info["preprocessor"],
+        "preprocessor": info["preprocessor"],
         "experiment": info["experiment"],
         "data": info["data"]["name"],
         "data.identity": info["data"]["identity"],
@@ -246,12 +246,11 @@ def track(folder: Path, uri: str | None) -> tuple[int, str]:
     if not runs and not damaged:
         raise UserError(f"{folder}: no finished run in it")
     trackers: dict[tuple[str, str], Tracker] = {}
-    sweeps: dict[Path, list[Run]] = {}
+    places: dict[Path, list[Run]] = {}  # a sweep's folder and its runs, or a single run's
     for run in runs:
-        # A sweep's runs go together, as do those of a folder that a single run is alone in.
         in_sweep = (run.folder.parent / SWEEP_FILE).exists()
-        sweeps.setdefault(run.folder.parent if in_sweep else run.folder, []).append(run)
-    for place, members in sweeps.items():
+        places.setdefault(run.folder.parent if in_sweep else run.folder, []).append(run)
+    for place, members in places.items():
         where = members[0].info["tracking"] or _defaults()
         target = (uri or where["uri"], where["experiment"])
         try:
