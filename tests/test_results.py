@@ -43,6 +43,14 @@ def test_curves_appear_only_when_finished(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["curves.csv", "run.json", "summary.json"]
 
 
+def test_curves_are_the_last_thing_written(tmp_path, monkeypatch):
+    written = []
+    real = os.replace
+    monkeypatch.setattr(os, "replace", lambda a, b: (written.append(b.name), real(a, b)))
+    finished(tmp_path, seeds=(0,))
+    assert written == ["partial.csv", "run.json", "summary.json", "curves.csv"]
+
+
 def test_columns_and_digits_are_as_promised(tmp_path):
     finished(tmp_path)
     lines = (tmp_path / "curves.csv").read_text().splitlines()

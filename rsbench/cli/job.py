@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import json
 import logging
 import sys
 import time
@@ -58,7 +59,7 @@ def _compute(config: dict[str, Any], folder: Path, sweep: dict[str, Any] | None)
     _check_seeds(config)
     spec = Spec(registry.load(), config)
     spec.check()
-    data = spec.load()
+    data = _load(json.dumps({kind: config[kind] for kind in ("dataset", "extractor")}))
     if data.simulated:
         _say_simulated(config["dataset"]["name"], data.how_to_get_real)
     record, tuned, classes = results.Record(folder), {}, 0
@@ -88,6 +89,12 @@ def _compute(config: dict[str, Any], folder: Path, sweep: dict[str, Any] | None)
             "seconds": round(time.perf_counter() - started, 3),
         }
     )
+
+
+@functools.lru_cache(maxsize=1)
+def _load(parts: str) -> Data:
+    """The data of these settings; jobs of a sweep that share a process mostly share them too."""
+    return Spec(registry.load(), json.loads(parts)).load()
 
 
 def _progress_bar(label: str, seeds: int) -> tqdm:
