@@ -54,7 +54,10 @@ def prequential(
     """
     own = _own_prequential(learner)
     if own is not None:
-        return own(X, y, classes, **rich)
+        before = np.asarray(own(X, y, classes, **rich))
+        if before.shape != (len(y),):
+            raise UserError(f"{type(learner).__name__}.prequential gave shape {before.shape}, expected {(len(y),)}")
+        return before
     result = np.zeros(len(y))
     for i in range(len(y)):
         one = slice(i, i + 1)

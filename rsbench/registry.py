@@ -103,10 +103,15 @@ class Registry:
         params = dict(config)
         component = self.get(kind, params.pop("name"))
         check_parameters(component, params)
-        made = component.cls(**{name: _as_hinted(value, component.types.get(name)) for name, value in params.items()})
-        check = getattr(made, "check_params", None)
-        if check is not None:
-            check()
+        hinted = {name: _as_hinted(value, component.types.get(name)) for name, value in params.items()}
+        try:
+            made = component.cls(**hinted)
+            if hasattr(made, "check_params"):
+                made.check_params()
+        except UserError:
+            raise
+        except (ValueError, TypeError) as error:  # how a stranger refuses a parameter
+            raise UserError(f"{kind}={component.name}: {error}") from error
         return made
 
     def add(self, plugin: str, load: Callable[[], Any]) -> None:
@@ -114,7 +119,7 @@ class Registry:
         try:
             module = load()
             _check_marked(module)
-            self._plugins.register(module, name=plugin)
+            self._plugins.register(module, name=f"{plugin} {id(module)}")  # a package may bring several
             try:
                 self._plugins.check_pending()
                 found = list(self._collect(plugin, module))
@@ -143,6 +148,8 @@ class Registry:
     def _check_component(self, component: Component) -> None:
         other = self.components[component.kind].get(component.name)
         what = f"{component.kind} '{component.name}'"
+        if not isinstance(component.cls, type):
+            raise UserError(f"{what}: expected a class, got {component.cls!r}")
         if other is not None:
             clash = f"{what} is offered by both {other.plugin} and {component.plugin}: rename one"
             if not other.plugin.startswith("rsbench."):
@@ -164,7 +171,7 @@ def load() -> Registry:
     for entry in importlib.metadata.entry_points(group="rsbench"):
         origin = f"{entry.dist.name} {entry.dist.version}" if entry.dist else entry.value
         registry.add(origin, entry.load)
-    for folder in _plugin_folders():
+    for folder in plugin_folders():
         for file in sorted(folder.glob("*.py")):
             registry.add(str(file), functools.partial(_load_file, file.resolve()))
     for broken in registry.broken:
@@ -172,7 +179,7 @@ def load() -> Registry:
     return registry
 
 
-def _plugin_folders() -> list[Path]:
+def plugin_folders() -> list[Path]:
     """Folders named by RSBENCH_PLUGINS, each once; `plugins` of the working folder by default."""
     named = os.environ.get("RSBENCH_PLUGINS")
     folders = {

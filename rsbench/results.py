@@ -33,6 +33,12 @@ log = logging.getLogger(__name__)
 COLUMNS = ("seed", "step", "samples", *MEASURES)
 TABLE_STEPS = (5, 10, 20)
 PARTIAL_FILE = "partial.csv"
+
+#: What run.json says of a run; tables, figures and MLflow are made of it and the curves.
+INFO = (
+    *("id", "method", "preprocessor", "label", "experiment", "config", "overrides", "tracking", "fingerprint"),
+    *("seeds", "versions", "git_commit", "data", "classes", "unit", "tuned", "seconds"),
+)
 SWEEP_FILE = "sweep.json"
 ARTIFACTS_FOLDER = "mlflow-artifacts"
 
@@ -48,9 +54,14 @@ class Record:
     def __init__(self, folder: Path):
         self.folder = folder
         self._rows: list[dict[str, float]] = []
+        self._steps: list[float] = []
 
     def add(self, rows: list[dict[str, float]]) -> None:
         """Keep the rows of one more seed."""
+        steps = [row["step"] for row in rows]
+        self._steps = self._steps or steps
+        if steps != self._steps or len(set(steps)) < len(steps):
+            raise UserError("the protocol's steps differ between seeds, or repeat: curves need the same steps for all")
         self._rows += rows
         write_whole(self.folder / PARTIAL_FILE, _to_csv(self._rows))
 
@@ -122,7 +133,7 @@ def read(folder: Path) -> Run:
     """A finished run from its folder."""
     try:
         info = json.loads((folder / "run.json").read_text())
-        missing = [key for key in ("id", "method", "label", "config", "data") if key not in info]
+        missing = [key for key in INFO if key not in info]
         with open(folder / "curves.csv", newline="") as file:
             rows = [{key: _number(value) for key, value in row.items()} for row in csv.DictReader(file)]
         run = Run(folder, info, _columns(rows))
@@ -163,10 +174,20 @@ def read_sweep(folder: Path | None) -> dict[str, Any] | None:
     """What the sweep in a folder is; None if there is none."""
     if folder is None or not (folder / SWEEP_FILE).exists():
         return None
+    path = folder / SWEEP_FILE
     try:
-        return json.loads((folder / SWEEP_FILE).read_text())
-    except ValueError as error:
-        raise UserError(f"{folder / SWEEP_FILE} is damaged ({error}): without it, its runs are single ones") from None
+        sweep = json.loads(path.read_text())
+        missing = {"id", "name", "swept", "tracking", "tracked"} - set(sweep)
+    except (ValueError, TypeError) as error:
+        raise UserError(f"{path} is damaged ({error}): without it, its runs are single ones") from None
+    if missing:
+        raise UserError(f"{path} lacks {', '.join(sorted(missing))}: without it, its runs are single ones")
+    return sweep
+
+
+def sweep_folder(folder: Path) -> Path | None:
+    """The folder of the sweep that a run's folder belongs to."""
+    return next((parent for parent in folder.parents if (parent / SWEEP_FILE).exists()), None)
 
 
 def _natural(part: str) -> tuple[int, int, str]:

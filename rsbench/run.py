@@ -137,6 +137,8 @@ class Features:
     def __init__(self, data: Data, preprocessor: Any):
         self._X, self._preprocessor = data.features, preprocessor
         self._fit_on = getattr(preprocessor, "fit_on", "background") if hasattr(preprocessor, "fit") else None
+        if self._fit_on not in (None, "background", "seen"):
+            raise UserError(f"preprocessor.fit_on={self._fit_on!r}, expected background or seen")
         self._seen: list[int] = []
         self._tested: np.ndarray | None = None
         if self._fit_on == "background":
@@ -199,7 +201,10 @@ def _supervise(
     rich = {}
     if "relevance" in wanted:
         aggregator.fit(Z[pool], y[pool])
-        rich["relevance"] = aggregator.relevance(Z[order], y[order])
+        R = np.asarray(aggregator.relevance(Z[order], y[order]))
+        if R.shape != Z[order].shape:
+            raise UserError(f"{type(aggregator).__name__}.relevance gave shape {R.shape}, expected {Z[order].shape}")
+        rich["relevance"] = R
     if "annotation" in wanted:
         rich["annotation"] = Z[order]
     return rich

@@ -17,7 +17,7 @@ from rsbench.configs import CONF
 from rsbench.errors import UserError
 from rsbench.measures import MEASURES
 from rsbench.report.labels import data_label, flatten
-from rsbench.results import ARTIFACTS_FOLDER, SWEEP_FILE, Run, find, read_sweep
+from rsbench.results import ARTIFACTS_FOLDER, Run, find, read_sweep, sweep_folder
 
 log = logging.getLogger(__name__)
 
@@ -146,6 +146,9 @@ def settings(tracking: dict[str, Any], folder: Path) -> dict[str, str] | None:
     """Where runs are tracked, whatever the working folder is later; None if they are not."""
     if tracking["name"] != "mlflow":
         return None
+    for key in ("uri", "experiment"):
+        if not isinstance(tracking.get(key), str) or not tracking[key]:
+            raise UserError(f"tracking.{key}={tracking.get(key)}, expected text; or choose tracking=none")
     uri = tracking["uri"]
     if uri.startswith("sqlite:///") and not uri.startswith("sqlite:////"):
         uri = f"sqlite:///{folder / uri.removeprefix('sqlite:///')}"
@@ -242,14 +245,13 @@ def discard_sweep(sweep: dict[str, Any]) -> None:
 def track(folder: Path, uri: str | None) -> tuple[int, str]:
     """Send all finished runs in a folder that the store does not have; their number and the URI."""
     damaged: list[str] = []
-    runs = find(folder, damaged)
+    runs = find(folder.resolve(), damaged)
     if not runs and not damaged:
         raise UserError(f"{folder}: no finished run in it")
     trackers: dict[tuple[str, str], Tracker] = {}
     places: dict[Path, list[Run]] = {}  # a sweep's folder and its runs, or a single run's
     for run in runs:
-        in_sweep = (run.folder.parent / SWEEP_FILE).exists()
-        places.setdefault(run.folder.parent if in_sweep else run.folder, []).append(run)
+        places.setdefault(sweep_folder(run.folder) or run.folder, []).append(run)
     for place, members in places.items():
         where = members[0].info["tracking"] or _defaults()
         target = (uri or where["uri"], where["experiment"])

@@ -176,7 +176,8 @@ def test_a_dropped_learner_runs_by_name_and_in_a_sweep(tmp_path):
     assert swept.returncode == 0 and re.search(r"^\| mine ", swept.stdout, re.MULTILINE), swept.stderr
     shown = rsbench("learner=mine", "--help", cwd=tmp_path)
     assert "power: 1.0" in shown.stdout and "mine" in shown.stdout
-    parallel = rsbench("-m", "method=lean,mine", "hydra/launcher=joblib", "tracking=none", *SMALL, cwd=tmp_path)
+    launcher = ("hydra/launcher=joblib", "hydra.job.chdir=true")
+    parallel = rsbench("-m", "method=lean,mine", *launcher, "tracking=none", *SMALL, cwd=tmp_path)
     assert parallel.returncode == 0, parallel.stderr
 
 
@@ -186,6 +187,7 @@ def test_a_broken_plugin_is_reported_and_stops_nobody(tmp_path):
     done = rsbench("tracking=none", *SMALL, cwd=tmp_path)
     assert done.returncode == 0
     assert "bad.py is broken and was left out: SystemExit: no" in done.stderr
+    assert "Traceback" in rsbench("plugins", "-v", cwd=tmp_path).stdout
     listed = rsbench("plugins", cwd=tmp_path)
     assert listed.returncode == 1 and re.search("broken +plugins/bad.py", listed.stdout)
     assert re.search("learner +ellipsotron +rsbench.learners", listed.stdout)
@@ -247,7 +249,12 @@ BAD_COMMANDS = {
     "tracking null": (["tracking=null"], "tracking=null chooses nothing"),
     "null in a sweep": (["-m", "method=lean,null"], "method=null chooses nothing"),
     "two experiments": (["-m", "+experiment=cub,sun"], "a sweep is one experiment"),
-    "unknown tracking": (["tracking.name=foo"], "choose tracking=mlflow or tracking=none"),
+    "unknown tracking": (["tracking.name=foo"], "choose with tracking=NAME"),
+    "learner by the back door": (["method=lean", "learner.name=svm_ff"], "choose with learner=NAME"),
+    "no tracking uri": (["tracking.uri=null"], "tracking.uri=None, expected text"),
+    "tracking uri deleted": (["~tracking.uri"], "tracking.uri=None, expected text"),
+    "swept tracking": (["-m", "tracking=mlflow,none"], "tracking cannot be swept"),
+    "seeds deleted": (["~seeds"], "seeds=None, expected a whole number"),
     "no tracking": (["~tracking"], "tracking is missing"),
     "other case": (["learner.c=1"], "Did you mean 'C'"),
     "no bound": (["protocol.max_samples=0"], "protocol.max_samples=0, expected 1 or more"),
@@ -465,7 +472,7 @@ def test_ctrl_c_leaves_finished_runs_and_their_table(tmp_path):
 
 def test_progress_shows_on_a_terminal_and_only_there(tmp_path):
     quiet = rsbench("tracking=none", *SMALL, cwd=tmp_path)
-    assert " left" not in quiet.stderr and "%|" not in quiet.stderr
+    assert " left" not in quiet.stderr and "% |" not in quiet.stderr
     main, side = pty.openpty()
     fcntl.ioctl(side, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 100, 0, 0))
     job = subprocess.Popen(

@@ -61,6 +61,13 @@ def test_without_background_the_error_names_the_way_out(preprocessor, rng):
         Features(data(rng.random((8, 3))), preprocessor())
 
 
+def test_a_strangers_misspelt_fit_on_is_named(rng):
+    stranger = Center()
+    stranger.fit_on = "sen"
+    with pytest.raises(UserError, match="fit_on='sen', expected background or seen"):
+        Features(data(rng.random((8, 3))), stranger)
+
+
 class RefittedCenter:
     """A stranger's preprocessor that can only be fitted as a whole."""
 

@@ -39,6 +39,7 @@ BROKEN = {
     "wrong_hook": (PLUGIN.replace("rsbench_learners()", "rsbench_learners(x)"), "PluginValidationError"),
     "wrong_default": (PLUGIN.replace("C: float = 2.0", "C: int = 0.5"), "hinted as int, but its default is 0.5"),
     "odd_default": (PLUGIN.replace("C: float = 2.0", "C=print"), "which a config cannot hold"),
+    "not_a_class": (PLUGIN.replace('{"mine": Mine}', '{"mine": lambda: Mine()}'), "expected a class"),
     "number": (PLUGIN.replace('"mine"', "3"), "a name must be text"),
     "no_default": (
         PLUGIN.replace("C: float = 2.0, variant", "C: float, variant"),
@@ -96,12 +97,14 @@ def test_an_installed_package_is_a_plugin(fresh, tmp_path, monkeypatch):
     info = tmp_path / "site" / "rsbench_stranger-1.2.dist-info"
     info.mkdir(parents=True)
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: rsbench-stranger\nVersion: 1.2\n")
-    (info / "entry_points.txt").write_text("[rsbench]\ngood = stranger_good\nbad = stranger_bad\n")
+    (info / "entry_points.txt").write_text("[rsbench]\ngood = stranger_good\ntoo = stranger_too\nbad = stranger_bad\n")
     (tmp_path / "site" / "stranger_good.py").write_text(PLUGIN)
+    (tmp_path / "site" / "stranger_too.py").write_text(PLUGIN.replace('"mine"', '"too"'))
     (tmp_path / "site" / "stranger_bad.py").write_text("raise RuntimeError('boom')")
     monkeypatch.syspath_prepend(str(tmp_path / "site"))
     made = fresh()
-    assert made.components["learner"]["mine"].plugin == "rsbench-stranger 1.2"
+    for name in ("mine", "too"):
+        assert made.components["learner"][name].plugin == "rsbench-stranger 1.2"
     assert [(broken.plugin, broken.cause) for broken in made.broken] == [("rsbench-stranger 1.2", "RuntimeError: boom")]
 
 
@@ -125,6 +128,12 @@ def test_unknown_names_and_parameters_get_a_suggestion():
     with pytest.raises(UserError, match="expected auto or int or float"):
         made.build("aggregator", {"name": "class_threshold", "theta": "many"})
     assert made.build("aggregator", {"name": "class_threshold", "theta": 4}).theta == 4
+
+
+def test_a_strangers_refusal_is_explained(fresh):
+    made = fresh(picky=PLUGIN.replace("super().__init__(C, variant)", "raise ValueError('C is too large for me')"))
+    with pytest.raises(UserError, match="learner=mine: C is too large for me"):
+        made.build("learner", {"name": "mine"})
 
 
 def test_parameters_are_checked_before_a_run():

@@ -1,5 +1,6 @@
 """Tables and figures: what a person reads, and the word simulated on all of it."""
 
+import re
 from pathlib import Path
 
 import matplotlib
@@ -9,7 +10,7 @@ import pytest
 from rsbench.measures import MEASURES
 from rsbench.paper import TABLES, published
 from rsbench.report import draw, make_tables
-from rsbench.report.figure import _swept_axis
+from rsbench.report.figure import _against, _against_samples, _swept_axis
 from rsbench.report.labels import varying
 from rsbench.results import COLUMNS, Run
 
@@ -64,8 +65,16 @@ def test_papers_figures_only_stand_beside_the_papers_setting():
     harmless = ["+experiment=cub", "method=lean", "seeds=20", "tracking=none", "dataset.source=simulated"]
     assert published(run(overrides=harmless).info, "cumulative_error", 5) == 93.44
     others = [run("mine"), run(experiment=None), run(experiment="c_scan")]
+    assert published(run(overrides=["preprocessor=none"]).info, "cumulative_error", 5) == 93.44
     others += [
-        run(overrides=[word]) for word in ("preprocessor=center", "dataset=arrays", "learner.C=2", "protocol.classes=9")
+        run(overrides=[word])
+        for word in (
+            "preprocessor=center",
+            "preprocessor=none_of_mine",
+            "dataset=arrays",
+            "learner.C=2",
+            "protocol.classes=9",
+        )
     ]
     for other in others:
         assert published(other.info, "cumulative_error", 10) is None
@@ -95,6 +104,35 @@ def test_only_what_tells_runs_apart_is_a_column():
     assert list(varying(steps)) == ["classes", "protocol.samples_per_class"]
     assert list(varying([run(seeds=1), run(seeds=3)])) == []
     assert list(varying([run(config_seeds=1), run(config_seeds=3)])) == ["config_seeds"]
+
+
+def test_bounds_are_shown_where_the_number_of_classes_does_not_tell():
+    runs = [run(protocol={"min_samples": low}) for low in (75, 74, 40)]
+    for each, k in zip(runs, (16, 16, 41), strict=True):
+        each.info["classes"] = k
+    assert list(varying(runs)) == ["classes", "protocol.min_samples"]
+
+
+def test_steps_stand_in_order():
+    header = make_tables([run(steps=(5, 10, 20)), run(steps=(1, 2, 4))]).splitlines()[2]
+    assert re.findall(r"@(\d+)", header)[:6] == ["1", "2", "4", "5", "10", "20"]
+
+
+def test_the_figure_draws_test_errors_with_their_standard_errors():
+    runs = [run(error=0.5), run("mine", error=0.3)]
+    for each in runs:
+        each.curves["online_loss"] = each.curves["online_loss"] + 7  # nothing else is drawn by mistake
+    lean, mine = _against_samples(runs)
+    assert (lean.method, lean.x) == ("lean", [5, 10, 20])
+    assert lean.mean == pytest.approx([55] * 3) and mine.mean == pytest.approx([35] * 3)
+    assert lean.error == pytest.approx([5] * 3)
+    swept = [run(learner={"C": C}, error=C) for C in (0.3, 0.1)]
+    (line,) = _against(swept, [0.3, 0.1])
+    assert line.x == [0.1, 0.3] and line.mean == pytest.approx([15, 35]) and line.error == pytest.approx([5, 5])
+
+
+def test_a_file_name_is_no_mathematics(tmp_path):
+    draw([run(dataset={"path": "a$\\foo$b.npz"})], tmp_path / "curves.png")
 
 
 def test_theta_is_one_column_and_one_axis():

@@ -11,7 +11,7 @@ from rsbench import results
 from rsbench.errors import UserError
 from rsbench.measures import MEASURES
 
-INFO = {"method": "lean", "label": "lean", "config": {}, "data": {}, "classes": 3}
+INFO = {**dict.fromkeys(results.INFO[1:]), "method": "lean", "config": {}}
 
 
 def rows(seed, steps=(1, 2, 5), scale=1.0):
@@ -135,6 +135,21 @@ def test_runs_are_found_in_the_order_of_their_numbers(tmp_path):
         (tmp_path / str(number)).mkdir()
         finished(tmp_path / str(number))
     assert [run.folder.name for run in results.find(tmp_path)] == ["0", "2", "10"]
+
+
+def test_steps_that_differ_between_seeds_are_refused(tmp_path):
+    record = results.Record(tmp_path)
+    record.add(rows(0))
+    for steps in ((1, 2, 6), (1, 2), (1, 2, 5, 7)):
+        with pytest.raises(UserError, match="steps differ between seeds"):
+            record.add(rows(1, steps=steps))
+
+
+@pytest.mark.parametrize("content", ["{}", "[]", "nonsense", '{"id": 1}'])
+def test_a_damaged_sweep_file_is_named(content, tmp_path):
+    (tmp_path / "sweep.json").write_text(content)
+    with pytest.raises(UserError, match="sweep.json"):
+        results.read_sweep(tmp_path)
 
 
 def test_large_seeds_stay_apart(tmp_path):

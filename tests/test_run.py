@@ -323,6 +323,20 @@ class Biased(Lean):
         return super().decision_function(X) + np.array([10.0, 0, 0])
 
 
+class Scored(Lean):
+    """Overrides `_scores` alone."""
+
+    def _scores(self, X):
+        return super()._scores(X) + np.array([10.0, 0, 0])
+
+
+class Short(Lean):
+    """A fast path of the wrong length."""
+
+    def prequential(self, X, y, classes=None):
+        return super().prequential(X, y, classes)[:-1]
+
+
 class Both(Lean):
     """Asks for more than its parent's fast path knows."""
 
@@ -374,7 +388,7 @@ def strangers():
     class Plugin:
         @hookimpl
         def rsbench_learners(self):
-            classes = (Doubled, Biased, Both, Minimal, Narrow)
+            classes = (Doubled, Biased, Scored, Short, Both, Minimal, Narrow)
             return {cls.__name__.lower(): cls for cls in classes}
 
         @hookimpl
@@ -398,7 +412,9 @@ def test_a_learners_own_behaviour_is_what_is_measured(spec):
 
     lean = rows("lean")
     assert rows("doubled")[0]["online_loss"] != lean[0]["online_loss"]
-    assert rows("biased")[0]["online_error"] != lean[0]["online_error"]
+    assert rows("biased")[0]["online_error"] == rows("scored")[0]["online_error"] != lean[0]["online_error"]
+    with pytest.raises(UserError, match="Short.prequential gave shape"):
+        rows("short")
     for one, two in zip(rows("both"), lean, strict=True):
         assert one == pytest.approx(two)
 
@@ -410,6 +426,17 @@ def test_components_that_keep_to_the_contract_need_nothing_else(spec):
     assert rows[-1]["online_error"] < 1 and rows[0]["online_loss"] >= 0.1  # the first prediction is a tie
     config = {**spec().config, "aggregator": {"name": "nothing"}}
     assert run_seed(Spec(strangers(), config), data(), 0).rows == run_seed(spec(**method("lean")), data(), 0).rows
+
+
+class OneRow(FitReturnsNothing):
+    def relevance(self, Z, y):
+        return np.ones(Z.shape[1])
+
+
+def test_relevance_of_the_wrong_shape_is_named(spec, monkeypatch):
+    monkeypatch.setattr(FitReturnsNothing, "relevance", OneRow.relevance)
+    with pytest.raises(UserError, match=r"FitReturnsNothing.relevance gave shape \(6,\), expected \(12, 6\)"):
+        run_seed(Spec(strangers(), {**spec().config, "aggregator": {"name": "nothing"}}), data(), 0)
 
 
 def test_scores_of_the_wrong_shape_are_named(spec):

@@ -161,6 +161,7 @@ def make_run(folder):
             "git_commit": None,
             "versions": {"numpy": "2"},
             "data": {"name": "x", "identity": "i", "simulated": False},
+            **dict.fromkeys(("overrides", "seeds", "classes", "unit", "tuned", "seconds")),
         }
     )
 
@@ -211,6 +212,17 @@ def test_a_damaged_record_is_named_and_the_others_are_sent(damage, tmp_path):
     with pytest.raises(UserError, match=f"all others were:\n.*{tmp_path / '0'}"):
         tracking.track(tmp_path, f"sqlite:///{tmp_path}/outputs/mlflow.db")
     assert len(store(tmp_path)[1]) == 1
+
+
+def test_a_run_finds_its_sweep_wherever_it_is_sent_from(tmp_path):
+    nested = ("hydra.sweep.dir=sw", "hydra.sweep.subdir='a/${hydra.job.num}'")
+    assert rsbench(*SWEEP, "tracking=none", *nested, cwd=tmp_path).returncode == 0
+    target = ("--uri", f"sqlite:///{tmp_path}/outputs/mlflow.db")
+    assert rsbench("track", ".", *target, cwd=tmp_path / "sw" / "a" / "0").returncode == 0
+    assert rsbench("track", "sw", *target, cwd=tmp_path).returncode == 0
+    _, parents, children = store(tmp_path)
+    assert len(parents) == 1 and len(children) == 2
+    assert {child.data.tags["folder"] for child in children} == {str(tmp_path / "sw" / "a" / n) for n in "01"}
 
 
 def test_odd_folder_names_hold_their_store(tmp_path):

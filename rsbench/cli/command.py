@@ -16,8 +16,10 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from rsbench import configs, registry
+from rsbench.cli.job import check_seeds
 from rsbench.errors import UserError, did_you_mean
 from rsbench.run import Spec
+from rsbench.tracking import settings
 
 #: Config groups beside the kinds of components.
 _OTHER_GROUPS = ("method", "tracking", "experiment")
@@ -54,8 +56,6 @@ class Command:
     @property
     def tracking(self) -> dict[str, str] | None:
         """Where runs are tracked, if they are."""
-        from rsbench.tracking import settings
-
         return settings(plain(self.cfg.tracking), Path.cwd())
 
 
@@ -91,8 +91,10 @@ def read_command(argv: list[str]) -> Command:
 def _check_groups(overrides: list[Override]) -> None:
     groups = (*registry.load().components, *_OTHER_GROUPS)
     for override in overrides:
+        group, _, key = override.key_or_group.partition(".")
+        if group in groups and key == "name":
+            raise UserError(f"{override.key_or_group} cannot be set: choose with {group}=NAME")
         if override.key_or_group in groups and not override.is_delete() and override.value() is None:
-            group = override.key_or_group
             raise UserError(f"{group}=null chooses nothing: leave {group}= out, or name a choice")
 
 
@@ -132,6 +134,8 @@ def _check_sweep(swept: dict[str, Override], overrides: list[Override]) -> None:
         raise UserError("hydra.run.dir is for a single run; this is a sweep: give hydra.sweep.dir")
     if "experiment" in swept:
         raise UserError("a sweep is one experiment: run the command once for each")
+    if any(key.partition(".")[0] == "tracking" for key in swept):
+        raise UserError("a sweep is tracked in one place: tracking cannot be swept")
     for kind in ("learner", "aggregator"):
         if kind in given and "method" in swept:
             value = given[kind].get_value_element_as_str()
@@ -151,15 +155,15 @@ def _check_parts(cfg: DictConfig) -> None:
             raise UserError(
                 f"{group} is missing: choose one, {group}=NAME" + (" (none)" if group == "tracking" else "")
             )
-    if cfg.tracking.get("name") not in ("mlflow", "none"):
-        raise UserError(f"tracking.name={cfg.tracking.get('name')}: choose tracking=mlflow or tracking=none")
+    settings(plain(cfg.tracking), Path.cwd())
+    check_seeds(cfg)
     Spec(registry.load(), {kind: plain(cfg[kind]) for kind in kinds}).check()
 
 
 def plain(cfg: DictConfig) -> dict[str, Any]:
     """A part of the config as plain values."""
-    settings: Any = OmegaConf.to_container(cfg, resolve=True)
-    return settings
+    values: Any = OmegaConf.to_container(cfg, resolve=True)
+    return values
 
 
 def quote(value: Any) -> str:

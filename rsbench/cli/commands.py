@@ -13,6 +13,7 @@ def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m rsbench")
     commands = parser.add_subparsers(required=True)
     listing = commands.add_parser("plugins", help="list components, and plugins that are broken")
+    listing.add_argument("-v", "--verbose", action="store_true", help="with the tracebacks of broken plugins")
     listing.set_defaults(run=plugins)
     sending = commands.add_parser("track", help="send finished runs to MLflow, each once")
     sending.add_argument("folder", type=Path, metavar="DIR", help="a run's or a sweep's folder, or one above")
@@ -37,6 +38,8 @@ def plugins(args: argparse.Namespace) -> int:
             print(f"{kind:<13} {component.name:<17} {component.plugin}")
     for broken in registry.broken:
         print(f"broken        {broken.plugin}: {broken.cause}")
+        if args.verbose:
+            print(broken.traceback)
     return 1 if registry.broken else 0
 
 

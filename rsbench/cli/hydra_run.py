@@ -37,6 +37,9 @@ def main(argv: list[str]) -> int:
     if not showing:
         logging.basicConfig(format="%(message)s", level=logging.WARNING)
     configs.store(registry.load())
+    # Jobs may run in other processes and folders; they are to find the same plugins.
+    folders = [str(folder.resolve()) for folder in registry.plugin_folders() if folder.is_dir()]
+    os.environ["RSBENCH_PLUGINS"] = os.pathsep.join(folders)
     OmegaConf.register_new_resolver("rsbench.unique", lambda: secrets.token_hex(3), use_cache=True, replace=True)
     verbose = os.environ.get("HYDRA_FULL_ERROR") == "1"
     os.environ["HYDRA_FULL_ERROR"] = "1"  # let errors reach us: Hydra would print and exit
@@ -87,7 +90,7 @@ def _make_folder(folder: Path, is_sweep: bool) -> bool:
     new = not folder.exists()
     taken = [folder / file for file in _RESULTS if (folder / file).exists()]
     if is_sweep and not new:
-        taken += folder.rglob("curves.csv")
+        taken += [path for file in _RESULTS for path in folder.rglob(file)]
     if taken:
         raise UserError(f"{folder} holds the results of another command ({taken[0].name}): choose a new folder")
     try:
@@ -126,15 +129,13 @@ def _sum_up(command: Command, folder: Path, new: bool, status: str) -> bool:
     failed = {file: file.read_text().partition("\n\n") for file in _all(ERROR_FILE, folder, command)}
     unexpected = [file for file, (_, _, trace) in failed.items() if trace]
     kept = bool(finished or unexpected or _all(PARTIAL_FILE, folder, command))
-    shown = True
-    try:
-        _close_sweep(folder, status)
-        if runs:
-            _show_runs(runs, folder)
-        _end_tracking(command, folder, runs, kept)
-    except UserError as error:
-        shown = False
-        print(f"error: {error}", file=sys.stderr)
+    shown = len(runs) == len(finished)
+    for part in (_close_sweep, _show_runs, _end_tracking):
+        try:
+            part(command, folder, runs, status if kept else "EMPTY")
+        except UserError as error:
+            shown = False
+            print(f"error: {error}", file=sys.stderr)
     for message in dict.fromkeys(message for message, _, _ in failed.values()):
         print(f"error: {message.strip()}", file=sys.stderr)
     if unexpected:
@@ -151,7 +152,9 @@ def _all(name: str, folder: Path, command: Command) -> list[Path]:
     return sorted(folder.rglob(name)) if command.is_sweep else [path for path in (folder / name,) if path.exists()]
 
 
-def _show_runs(runs: list[Run], folder: Path) -> None:
+def _show_runs(command: Command, folder: Path, runs: list[Run], status: str) -> None:
+    if not runs:
+        return
     from rsbench.report import draw, make_tables
 
     tables = make_tables(runs)
@@ -161,19 +164,19 @@ def _show_runs(runs: list[Run], folder: Path) -> None:
     print(f"figure  {_shown(draw(runs, folder / 'curves.png'))}")
 
 
-def _close_sweep(folder: Path, status: str) -> None:
+def _close_sweep(command: Command, folder: Path, runs: list[Run], status: str) -> None:
     sweep = read_sweep(folder)
     if sweep is not None:
         write_sweep(folder, {**sweep, "status": status})
 
 
-def _end_tracking(command: Command, folder: Path, runs: list[Run], kept: bool) -> None:
+def _end_tracking(command: Command, folder: Path, runs: list[Run], status: str) -> None:
     if not command.tracking:
         return
     from rsbench import tracking
 
     sweep, shown = read_sweep(folder), None
-    if sweep and not kept:
+    if sweep and status == "EMPTY":
         tracking.discard_sweep(sweep)
     elif sweep:
         shown = tracking.close_sweep(folder, sweep, runs)

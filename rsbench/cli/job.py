@@ -7,6 +7,7 @@ import logging
 import sys
 import time
 import traceback
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -56,12 +57,14 @@ def _compute(config: dict[str, Any], folder: Path, sweep: dict[str, Any] | None)
     method, preprocessor = _method(config), _preprocessor(config)
     label = " ".join([method, *([] if preprocessor == "none" else [preprocessor]), *_swept_values(sweep)])
     started = time.perf_counter()
-    _check_seeds(config)
+    check_seeds(config)
+    tracking = settings(config["tracking"], Path(HydraConfig.get().runtime.cwd))
     spec = Spec(registry.load(), config)
     spec.check()
     data = _load(json.dumps({kind: config[kind] for kind in ("dataset", "extractor")}))
     if data.simulated:
         _say_simulated(config["dataset"]["name"], data.how_to_get_real)
+    fingerprint = results.fingerprint(config, data.identity, _plugin_files(spec))
     record, tuned, classes = results.Record(folder), {}, 0
     seeds = range(config["seed"], config["seed"] + config["seeds"])
     with _progress_bar(label, len(seeds)) as bar:
@@ -77,8 +80,8 @@ def _compute(config: dict[str, Any], folder: Path, sweep: dict[str, Any] | None)
             "experiment": HydraConfig.get().runtime.choices.get("experiment"),
             "config": config,
             "overrides": list(HydraConfig.get().overrides.task),
-            "tracking": settings(config["tracking"], Path(HydraConfig.get().runtime.cwd)),
-            "fingerprint": results.fingerprint(config, data.identity, _plugin_files(spec)),
+            "tracking": tracking,
+            "fingerprint": fingerprint,
             "seeds": list(seeds),
             "versions": results.versions(),
             "git_commit": results.git_commit(),
@@ -142,10 +145,12 @@ def _plugin_files(spec: Spec) -> list[Path]:
     return sorted({component.source for component in used if component.source})
 
 
-def _check_seeds(config: dict[str, Any]) -> None:
+def check_seeds(config: Mapping[Any, Any]) -> None:
+    """Raise an error unless the seeds are whole numbers that make sense."""
     for key, least in (("seed", 0), ("seeds", 1)):
-        if not isinstance(config[key], int) or isinstance(config[key], bool) or config[key] < least:
-            raise UserError(f"{key}={config[key]!r}, expected a whole number from {least} on")
+        value = config.get(key)
+        if not isinstance(value, int) or isinstance(value, bool) or value < least:
+            raise UserError(f"{key}={value!r}, expected a whole number from {least} on")
 
 
 def _sweep_folder() -> Path | None:

@@ -49,7 +49,7 @@ def draw(runs: list[Run], path: Path) -> Path:
             "linestyle": _STYLES[j % len(_STYLES)],
             "markerfacecolor": _COLORS[i % len(_COLORS)] if j == 0 else "white",
         }
-        label = f"{line.method}, {line.variant}" if line.variant else line.method
+        label = _literal(f"{line.method}, {line.variant}" if line.variant else line.method)
         axes.errorbar(line.x, line.mean, line.error, label=label, markersize=4, capsize=2, linewidth=1.2, **style)
     axes.set_xlabel(axis[0] if axis else " / ".join(dict.fromkeys(run.info["unit"] for run in runs)))
     if axis and min(axis[1]) > 0 and max(axis[1]) / min(axis[1]) >= 50:
@@ -61,11 +61,16 @@ def draw(runs: list[Run], path: Path) -> Path:
     axes.legend(frameon=False, fontsize="small", **outside)
     seeds = " or ".join(str(n) for n in sorted({run.seeds for run in runs}))
     bars = "1 seed" if seeds == "1" else f"{seeds} seeds, bars: standard error"
-    axes.set_title(f"{data_label(runs)}, {bars}", fontsize="medium")
+    axes.set_title(_literal(f"{data_label(runs)}, {bars}"), fontsize="medium")
     image = io.BytesIO()
     figure.savefig(image, dpi=150, format=path.suffix[1:])
     write_whole(path, image.getvalue())
     return path
+
+
+def _literal(text: str) -> str:
+    """Text in which matplotlib finds no mathematics."""
+    return text.replace("$", r"\$")
 
 
 def _when(runs: list[Run]) -> str:

@@ -32,12 +32,17 @@ def varying(runs: list[Run]) -> dict[str, list[Any]]:
         values = [flat.get(key) for flat in flats]
         if key.startswith(_IMPLIED) or not _differs_within_method(runs, values):
             continue
-        if "classes" in found and key in _SELECT_CLASSES:
+        if key in _SELECT_CLASSES and _follows(values, found.get("classes", [])):
             continue  # their number says it better
         found[key] = values
     # Where a component itself differs, its name says it and its parameters have nothing to be compared with.
     kinds = {key.removesuffix("name") for key in found if key.endswith(".name")}
     return {key: values for key, values in found.items() if key.endswith(".name") or not key.startswith(tuple(kinds))}
+
+
+def _follows(values: list[Any], classes: list[int]) -> bool:
+    """Whether the number of classes tells the values apart."""
+    return bool(classes) and len({*zip(classes, map(repr, values), strict=True)}) == len({*classes})
 
 
 def _differs_within_method(runs: list[Run], values: list[Any]) -> bool:

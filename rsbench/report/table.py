@@ -23,7 +23,7 @@ def make_tables(runs: list[Run]) -> str:
 
 
 def _table(runs: list[Run], measure: str, title: str, scale: float, digits: int) -> list[str]:
-    steps = list(dict.fromkeys(step for run in runs for step in run.table_steps()))
+    steps = sorted({step for run in runs for step in run.table_steps()})
     extra = varying(runs)
     cited = [[published(run.info, measure, step) for step in steps] for run in runs]
     with_paper = any(figure is not None for row in cited for figure in row)
