@@ -237,9 +237,8 @@ def _send_and_close(
 
 def discard_sweep(sweep: dict[str, Any]) -> None:
     """Take back the parent run of a sweep in which nothing ran."""
-    if sweep["tracked"]:
-        with contextlib.suppress(Exception):
-            Tracker(**sweep["tracking"]).discard(sweep["id"])
+    with contextlib.suppress(Exception):
+        Tracker(**sweep["tracking"]).discard(sweep["id"])
 
 
 def track(folder: Path, uri: str | None) -> tuple[int, str]:

@@ -11,7 +11,9 @@ import shutil
 import sys
 import traceback
 import uuid
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import hydra
 from hydra.errors import HydraException
@@ -123,28 +125,48 @@ def _open_sweep(command: Command, folder: Path) -> None:
 
 
 def _sum_up(command: Command, folder: Path, new: bool, status: str) -> bool:
-    """Table and figure of what finished, then what failed; nothing is left of a command in which nothing ran."""
+    """Table and figure of what finished, then what failed; whether all of that could be done."""
     finished = _all("curves.csv", folder, command)
     runs = find(folder) if command.is_sweep else [read(path.parent) for path in finished]
     failed = {file: file.read_text().partition("\n\n") for file in _all(ERROR_FILE, folder, command)}
     unexpected = [file for file, (_, _, trace) in failed.items() if trace]
-    kept = bool(finished or unexpected or _all(PARTIAL_FILE, folder, command))
-    shown = len(runs) == len(finished)
-    for part in (_close_sweep, _show_runs, _end_tracking):
-        try:
-            part(command, folder, runs, status if kept else "EMPTY")
-        except UserError as error:
-            shown = False
-            print(f"error: {error}", file=sys.stderr)
+    good = len(runs) == len(finished)
+    if finished or unexpected or _all(PARTIAL_FILE, folder, command):
+        good &= _try(_close_sweep, folder, status)
+        good &= _try(_show_runs, runs, folder)
+        good &= _try(_end_tracking, command, runs, folder)
+    else:
+        _clear(folder, new)
     for message in dict.fromkeys(message for message, _, _ in failed.values()):
         print(f"error: {message.strip()}", file=sys.stderr)
     if unexpected:
         print(f"traceback: {_shown(unexpected[0])}", file=sys.stderr)
     if failed and runs:
         print(f"{len(failed)} of {len(failed) + len(runs)} runs failed", file=sys.stderr)
-    if new and not kept:
+    return good
+
+
+def _try(part: Callable[..., None], *args: Any) -> bool:
+    """Do one part of the summing up; if it fails, the others are still done."""
+    try:
+        part(*args)
+        return True
+    except UserError as error:
+        print(f"error: {error}", file=sys.stderr)
+    except Exception:
+        traceback.print_exc()
+    return False
+
+
+def _clear(folder: Path, new: bool) -> None:
+    """Leave no trace of a command in which nothing ran."""
+    sweep = read_sweep(folder)
+    if sweep and sweep["tracked"]:
+        from rsbench.tracking import discard_sweep
+
+        discard_sweep(sweep)
+    if new:
         shutil.rmtree(folder, ignore_errors=True)
-    return shown
 
 
 def _all(name: str, folder: Path, command: Command) -> list[Path]:
@@ -152,7 +174,7 @@ def _all(name: str, folder: Path, command: Command) -> list[Path]:
     return sorted(folder.rglob(name)) if command.is_sweep else [path for path in (folder / name,) if path.exists()]
 
 
-def _show_runs(command: Command, folder: Path, runs: list[Run], status: str) -> None:
+def _show_runs(runs: list[Run], folder: Path) -> None:
     if not runs:
         return
     from rsbench.report import draw, make_tables
@@ -164,21 +186,19 @@ def _show_runs(command: Command, folder: Path, runs: list[Run], status: str) -> 
     print(f"figure  {_shown(draw(runs, folder / 'curves.png'))}")
 
 
-def _close_sweep(command: Command, folder: Path, runs: list[Run], status: str) -> None:
+def _close_sweep(folder: Path, status: str) -> None:
     sweep = read_sweep(folder)
     if sweep is not None:
         write_sweep(folder, {**sweep, "status": status})
 
 
-def _end_tracking(command: Command, folder: Path, runs: list[Run], status: str) -> None:
+def _end_tracking(command: Command, runs: list[Run], folder: Path) -> None:
     if not command.tracking:
         return
     from rsbench import tracking
 
     sweep, shown = read_sweep(folder), None
-    if sweep and status == "EMPTY":
-        tracking.discard_sweep(sweep)
-    elif sweep:
+    if sweep:
         shown = tracking.close_sweep(folder, sweep, runs)
     elif runs:
         shown = tracking.send_single(runs[0], command.tracking)
