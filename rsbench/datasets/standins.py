@@ -1,7 +1,8 @@
 """CUB and SUN: the switch between the real data sets and their simulated stand-ins.
 
-The stand-ins have the real ones' shape. They are calibrated on marginals only (votes per image,
-class sizes, how well detectors detect) plus one difficulty knob, and are no evidence of anything.
+The stand-ins have the real ones' shape and some of their marginals (votes per image, class sizes, how
+well detectors detect). The model's other knobs were settled by looking at the order of the methods, so
+that order is no evidence of anything; docs/data.md says more.
 """
 
 import dataclasses
