@@ -55,6 +55,12 @@ def identity(data: Data) -> str:
     return digest.hexdigest()
 
 
+def positions(y: np.ndarray, classes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Where each label stands among the sorted classes, and which labels are none of them."""
+    found = np.searchsorted(classes, y).clip(max=len(classes) - 1)
+    return found, classes[found] != y
+
+
 def check_data(data: Data, where: str) -> Data:
     """`data` itself if a run can trust it, else an error that names the field and the fix."""
     y, Z = data.y, data.Z

@@ -13,7 +13,7 @@ import sys
 import traceback
 import types
 import typing
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -40,7 +40,7 @@ class Component:
     cls: Callable[..., Any]
     plugin: str
 
-    @property
+    @functools.cached_property
     def parameters(self) -> dict[str, inspect.Parameter]:
         """The constructor's parameters, which are the configuration."""
         return dict(inspect.signature(self.cls).parameters)
@@ -52,7 +52,7 @@ class Component:
         path = Path(file).resolve() if file else None
         return None if path is None or path.is_relative_to(Path(__file__).resolve().parent) else path
 
-    @property
+    @functools.cached_property
     def types(self) -> dict[str, Any]:
         """Type hints of the parameters that have one."""
         return type_hints(self.cls)
@@ -93,10 +93,13 @@ class Registry:
         try:
             return self.components[kind][name]
         except KeyError:
-            message = f"unknown {kind} '{name}'. {did_you_mean(name, self.components[kind])}"
-            for broken in self.broken:
-                message += f"\nThe plugin {broken.plugin} is broken and was left out: {broken.cause}"
-            raise UserError(message) from None
+            raise UserError(self.unknown(kind, name, self.components[kind])) from None
+
+    def unknown(self, kind: str, name: str, known: Iterable[str]) -> str:
+        """What to say of an unknown name: the nearest known one, and plugins that may have meant to offer it."""
+        lines = [f"unknown {kind} '{name}'. {did_you_mean(name, known)}"]
+        lines += [f"The plugin {b.plugin} is broken and was left out: {b.cause}" for b in self.broken]
+        return "\n".join(lines)
 
     def build(self, kind: str, config: dict[str, Any]) -> Any:
         """An instance from its config: the name and the constructor's parameters."""

@@ -20,6 +20,7 @@ from rsbench.seeds import stream
 
 #: What a learner can ask for by naming it as an argument of `partial_fit`.
 RICH_SUPERVISION = ("relevance", "annotation")
+NOT_GIVEN_YET = ("view", "brief")
 
 _USUAL_ARGUMENTS = ("X", "y", "classes", "sample_weight")
 
@@ -181,9 +182,11 @@ def rich_supervision(learner: Any) -> set[str]:
     named = [p.name for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
     asked = [name for name in named if name not in _USUAL_ARGUMENTS]
     name = type(learner).__name__
-    for word in ["brief"] if hasattr(learner, "brief") else [word for word in asked if word == "view"]:
-        raise UserError(f"{name} asks for '{word}', which this version of rsbench does not give yet")
+    if hasattr(learner, "brief"):
+        asked.append("brief")
     for word in asked:
+        if word in NOT_GIVEN_YET:
+            raise UserError(f"{name} asks for '{word}', which this version of rsbench does not give yet")
         if word not in RICH_SUPERVISION:
             raise UserError(f"{name}.partial_fit asks for '{word}'. {did_you_mean(word, RICH_SUPERVISION)}")
     return set(asked)

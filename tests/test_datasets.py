@@ -42,7 +42,7 @@ def test_detectors_of_the_stand_ins_detect_no_better_than_real_ones():
     data = CUB().load()
     columns = [j for j in range(312) if 5 < data.Z[:, j].sum() < len(data.y) - 5]
     auc = np.mean([roc_auc_score(data.Z[:, j], data.X[:, j]) for j in columns])
-    assert 0.64 < auc < 0.72  # measured on real features: 0.64 to 0.71, by training of the detectors
+    assert 0.64 < auc < 0.72  # measured on real features: 0.63 to 0.71, by training of the detectors
 
 
 @pytest.mark.parametrize("make", [Synthetic, CUB, SUN])

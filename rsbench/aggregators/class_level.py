@@ -12,6 +12,7 @@ from typing import Literal, Self
 
 import numpy as np
 
+from rsbench.data import positions
 from rsbench.errors import UserError, check_positive, is_number
 
 log = logging.getLogger(__name__)
@@ -41,19 +42,15 @@ class _ClassLevel:
         """One row per sample, in stream order."""
         Z, y = np.asarray(Z), np.asarray(y)
         if self.scope == "teacher":
-            return self.rows_[self._positions(y)]
+            codes, unknown = positions(y, self.classes_)
+            if unknown.any():
+                raise UserError(f"y holds {y[unknown][0]}, a class that was not among the votes given to fit")
+            return self.rows_[codes]
         votes, samples = np.empty(Z.shape), np.empty((len(y), 1))
         for c in np.unique(y):
             votes[y == c] = np.cumsum(Z[y == c], axis=0, dtype=np.float64)
             samples[y == c, 0] = np.arange(1, np.sum(y == c) + 1)
         return self._rows(votes, samples)
-
-    def _positions(self, y: np.ndarray) -> np.ndarray:
-        positions = np.searchsorted(self.classes_, y).clip(max=len(self.classes_) - 1)
-        unknown = self.classes_[positions] != y
-        if unknown.any():
-            raise UserError(f"y holds {y[unknown][0]}, a class that was not among the votes given to fit")
-        return positions
 
     def _rows(self, votes: np.ndarray, samples: np.ndarray) -> np.ndarray:
         rows = np.maximum(self._strength(votes, samples), self.irrelevant)

@@ -70,15 +70,15 @@ def read_command(argv: list[str]) -> Command:
         raise UserError(f"unknown option {unknown[0]}. Settings are given as KEY=VALUE; see python -m rsbench --help")
     options = (["--multirun"] if args.multirun else []) + (["--config-dir", args.config_dir] if args.config_dir else [])
     with hydra.initialize_config_dir(version_base="1.3", config_dir=str(configs.CONF), job_name="rsbench"):
-        parser_ = OverridesParser.create(config_loader=GlobalHydra.instance().config_loader())
-        overrides = parser_.parse_overrides(rest)
+        grammar = OverridesParser.create(config_loader=GlobalHydra.instance().config_loader())
+        overrides = grammar.parse_overrides(rest)
         _check_groups(overrides)
         first = [_first_choice(override) for override in overrides]
         if args.config_dir:
             first.append(f"hydra.searchpath=[{quote('file://' + os.path.abspath(args.config_dir))}]")
         cfg = hydra.compose("config", overrides=first, return_hydra_config=True)
         params = [f"{key}={value}" for key, value in (cfg.hydra.sweeper.get("params") or {}).items()]
-        swept = _swept(parser_.parse_overrides(params), overrides)
+        swept = _swept(grammar.parse_overrides(params), overrides)
         if not cfg.hydra.searchpath:  # whose folders may hold choices that are not known here
             _check_choices(swept)
     is_sweep = args.multirun or cfg.hydra.mode == RunMode.MULTIRUN
@@ -125,7 +125,7 @@ def _check_choices(swept: dict[str, Override]) -> None:
             if word == "null":
                 raise UserError(f"{group}=null chooses nothing: leave it out")
             if word not in options:
-                raise UserError(f"unknown {group} '{word}'. {did_you_mean(word, options)}")
+                raise UserError(registry.load().unknown(group, word, options))
 
 
 def _check_sweep(swept: dict[str, Override], overrides: list[Override]) -> None:
@@ -175,10 +175,7 @@ def explain(error: Exception) -> str:
     """An error of Hydra or OmegaConf with a suggestion, where the mistake is a misspelt name."""
     if isinstance(error, MissingConfigException) and error.missing_cfg_file and error.options:
         group, _, name = error.missing_cfg_file.rpartition("/")
-        message = f"unknown {group} '{name}'. {did_you_mean(name, error.options)}"
-        for broken in registry.load().broken:
-            message += f"\nThe plugin {broken.plugin} is broken and was left out: {broken.cause}"
-        return message
+        return registry.load().unknown(group, name, error.options)
     cause = error if isinstance(error, OmegaConfBaseException) else error.__cause__
     if isinstance(cause, OmegaConfBaseException) and "not in" in str(cause) and cause.parent_node is not None:
         known = [str(key) for key in cause.parent_node if key != "hydra"]

@@ -68,7 +68,7 @@ def _hydra(argv: list[str]) -> None:
 def _run(command: Command) -> int:
     folder = command.folder
     new = _make_folder(folder, command.is_sweep)
-    status, summed_up = "FAILED", False
+    status = "FAILED"
     try:
         if command.is_sweep:
             _open_sweep(command, folder)

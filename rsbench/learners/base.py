@@ -10,6 +10,8 @@ from typing import Any, Self
 
 import numpy as np
 
+from rsbench.data import positions
+
 _CLEAN = (np.dtype(np.float32), np.dtype(np.float64))
 
 
@@ -104,8 +106,7 @@ class Learner:
     def _encode(self, X: np.ndarray, y: np.ndarray) -> np.ndarray:
         if len(X) != len(y):
             raise ValueError(f"Found input variables with inconsistent numbers of samples: {[len(X), len(y)]}")
-        codes = np.searchsorted(self.classes_, y).clip(max=len(self.classes_) - 1)
-        unknown = self.classes_[codes] != y
+        codes, unknown = positions(y, self.classes_)
         if unknown.any():
             raise ValueError(f"y holds {y[unknown][0]!r}, which is not among the classes {self.classes_!r}.")
         return codes

@@ -14,7 +14,12 @@ from rsbench import hookimpl
 FitOn = Literal["background", "seen"]
 
 
-class Identity:
+class _Preprocessor:
+    def __init__(self, fit_on: FitOn = "background"):
+        self.fit_on = fit_on
+
+
+class Identity(_Preprocessor):
     """Features as they are, as in the paper.
 
     Parameters
@@ -22,15 +27,12 @@ class Identity:
     fit_on : without effect, nothing is fitted.
     """
 
-    def __init__(self, fit_on: FitOn = "background"):
-        self.fit_on = fit_on
-
     def transform(self, X: np.ndarray) -> np.ndarray:
         """The same features."""
         return X
 
 
-class L2:
+class L2(_Preprocessor):
     """Each sample scaled to L2 norm 1; a sample of zeros stays as it is.
 
     Parameters
@@ -38,25 +40,19 @@ class L2:
     fit_on : without effect, nothing is fitted.
     """
 
-    def __init__(self, fit_on: FitOn = "background"):
-        self.fit_on = fit_on
-
     def transform(self, X: np.ndarray) -> np.ndarray:
         """Rows of norm 1."""
         norm = np.linalg.norm(X, axis=1, keepdims=True)
         return X / np.where(norm > 0, norm, 1)
 
 
-class Center:
+class Center(_Preprocessor):
     """The mean subtracted from each feature.
 
     Parameters
     ----------
     fit_on : `background` (other classes) or `seen` (samples of the stream so far).
     """
-
-    def __init__(self, fit_on: FitOn = "background"):
-        self.fit_on = fit_on
 
     def fit(self, X: np.ndarray) -> Self:
         """Take the statistics of these samples alone."""

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from rsbench.errors import is_number
 from rsbench.report.labels import data_label, varying
 from rsbench.results import Run, write_whole
 
@@ -98,8 +99,7 @@ def _swept_axis(runs: list[Run]) -> tuple[str, list[float]] | None:
     if len(found) != 1:
         return None
     ((key, values),) = found.items()
-    numeric = all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in values)
-    return (key, values) if numeric else None
+    return (key, values) if all(map(is_number, values)) else None
 
 
 def _against(runs: list[Run], setting: list[float]) -> list[Line]:
