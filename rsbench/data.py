@@ -1,8 +1,10 @@
 """What flows through a run: samples, their labels and annotations, and where they came from."""
 
 import hashlib
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, Literal
 
 import numpy as np
 
@@ -20,19 +22,42 @@ class Names:
 
 
 @dataclass(frozen=True)
+class Training:
+    """Annotated images of other classes, for what has to be trained before images become features."""
+
+    images: tuple[Path, ...]
+    y: np.ndarray
+    Z: np.ndarray
+    validation: np.ndarray
+
+
+@dataclass(frozen=True)
 class Data:
-    """Samples with features `X` (or `images` still to be extracted), labels `y` and annotations `Z`."""
+    """Samples with features `X` (or `images` still to be extracted), labels `y` and annotations `Z`.
+
+    `visible` tells which votes could be given at all, where a data set says so: class-level counts leave
+    the others out. `details` holds what a reader of results should know of how the data came about.
+    """
 
     y: np.ndarray
     Z: np.ndarray
     X: np.ndarray | None = None
     images: tuple[Path, ...] | None = None
+    training: Training | None = None
+    on_bad_image: Literal["error", "drop"] = "error"
+    visible: np.ndarray | None = None
     test: np.ndarray | None = None
     background: np.ndarray | None = None
     names: Names = field(default_factory=Names)
     identity: str = ""
     simulated: bool = False
     how_to_get_real: str | None = None
+    details: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    @property
+    def votes(self) -> np.ndarray:
+        """`Z`, with NaN where no vote could be given."""
+        return self.Z if self.visible is None else np.where(self.visible, self.Z, np.float32(np.nan))
 
     @property
     def features(self) -> np.ndarray:
@@ -45,7 +70,7 @@ class Data:
 def identity(data: Data) -> str:
     """A hash of the arrays' content, so that results know exactly what they were measured on."""
     digest = hashlib.sha256()
-    for array in (data.X, data.y, data.Z, data.test, data.background):
+    for array in (data.X, data.y, data.Z, data.test, data.background, data.visible):
         if array is None:
             digest.update(b"none")
             continue
@@ -80,6 +105,8 @@ def check_data(data: Data, where: str) -> Data:
     if Z.ndim != 2 or len(Z) != n:
         raise UserError(f"{where}: Z has shape {Z.shape}, expected {n} rows, one per label in y")
     _check_votes(Z, where)
+    if data.visible is not None and (data.visible.shape != Z.shape or data.visible.dtype != np.bool_):
+        raise UserError(f"{where}: visible has shape {data.visible.shape}, expected {Z.shape} of bool, as Z")
     if data.test is not None and (data.test.shape != (n,) or data.test.dtype != np.bool_):
         raise UserError(
             f"{where}: test has shape {data.test.shape} and type {data.test.dtype}, expected ({n},) of bool"
@@ -132,7 +159,7 @@ def _check_votes(Z: np.ndarray, where: str) -> None:
             raise UserError(f"{where}: Z holds {bad}; votes must lie in [0, 1]")
 
 
-def _chunks(array: np.ndarray):
+def _chunks(array: np.ndarray) -> Iterator[np.ndarray]:
     """Slices along the first axis of bounded size, so that memory-mapped arrays stay on disk."""
     if array.ndim == 0 or not len(array):
         yield array

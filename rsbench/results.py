@@ -26,6 +26,7 @@ import numpy as np
 
 from rsbench import __version__
 from rsbench.errors import UserError
+from rsbench.files import write_whole
 from rsbench.measures import MEASURES
 
 log = logging.getLogger(__name__)
@@ -237,24 +238,6 @@ def git_commit() -> str | None:
         return git("rev-parse", "HEAD") + ("+" if git("status", "--porcelain", "--", "rsbench", "conf") else "")
     except (OSError, subprocess.CalledProcessError):
         return None
-
-
-def write_whole(path: Path, content: str | bytes) -> None:
-    """Write the file completely or leave what was there."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        with open(temporary, "wb") as file:
-            file.write(content.encode() if isinstance(content, str) else content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
-        raise UserError(
-            f"cannot write {path}: {error.strerror or error}. Earlier results are intact; "
-            "make room or choose another folder with hydra.run.dir (a sweep: hydra.sweep.dir)"
-        ) from None
 
 
 def _columns(rows: Iterable[dict[str, float]]) -> dict[str, np.ndarray]:

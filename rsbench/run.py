@@ -75,7 +75,7 @@ def run_seed(spec: Spec, data: Data, seed: int, progress: Callable[[float], Any]
     order = np.concatenate(steps)
     y, classes = _relabel(data.y, np.concatenate([order, test]))
     pool = np.setdiff1d(np.flatnonzero(y >= 0), test)
-    Z = spec.build("annotation")(data.Z, stream(seed, "annotation"))
+    Z = spec.build("annotation")(data.votes, stream(seed, "annotation"))
 
     learner, aggregator = spec.learner(seed), spec.build("aggregator")
     wanted = rich_supervision(learner)
@@ -200,16 +200,21 @@ def unit(protocol: Any) -> str:
 def _supervise(
     wanted: set[str], aggregator: Any, Z: np.ndarray, y: np.ndarray, pool: np.ndarray, order: np.ndarray
 ) -> dict[str, np.ndarray]:
-    """Rich supervision for the stream: only what the learner asks for."""
+    """Rich supervision for the stream: only what the learner asks for.
+
+    A vote that could not be given (NaN) is one not given, but for aggregators that say `takes_missing`.
+    """
     rich = {}
+    given = np.nan_to_num(Z) if Z.dtype.kind == "f" else Z
     if "relevance" in wanted:
-        aggregator.fit(Z[pool], y[pool])
-        R = np.asarray(aggregator.relevance(Z[order], y[order]))
+        votes = Z if getattr(aggregator, "takes_missing", False) else given
+        aggregator.fit(votes[pool], y[pool])
+        R = np.asarray(aggregator.relevance(votes[order], y[order]))
         if R.shape != Z[order].shape:
             raise UserError(f"{type(aggregator).__name__}.relevance gave shape {R.shape}, expected {Z[order].shape}")
         rich["relevance"] = R
     if "annotation" in wanted:
-        rich["annotation"] = Z[order]
+        rich["annotation"] = given[order]
     return rich
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from filelock import FileLock
 
 from rsbench.configs import CONF
-from rsbench.errors import UserError
+from rsbench.errors import UserError, is_number
 from rsbench.measures import MEASURES
 from rsbench.report.labels import data_label, flatten
 from rsbench.results import ARTIFACTS_FOLDER, Run, find, read_sweep, sweep_folder
@@ -170,6 +170,7 @@ def provenance(run: Run) -> dict[str, str]:
         "folder": str(run.folder),
         **{f"version.{name}": version for name, version in info["versions"].items()},
     }
+    tags |= {key: str(value) for key, value in _details(run).items() if not is_number(value)}
     if info["data"]["simulated"]:
         hint = info["data"].get("how_to_get_real")
         tags["mlflow.note.content"] = "**Simulated data**: these numbers say nothing about the real data set." + (
@@ -178,10 +179,15 @@ def provenance(run: Run) -> dict[str, str]:
     return {key: str(value) for key, value in tags.items() if value is not None}
 
 
+def _details(run: Run) -> dict[str, Any]:
+    """What is to know of how the data came about, by dotted keys, such as detectors.validation_auc."""
+    return flatten(run.info["data"].get("details", {}))
+
+
 def metric_points(run: Run) -> list[tuple[str, float, int, int]]:
     """Curves as (name, value, timestamp, step): the mean over seeds, and its standard error as NAME_se."""
     time = int((run.folder / "curves.csv").stat().st_mtime * 1000)
-    points = []
+    points = [(key, float(value), time, 0) for key, value in _details(run).items() if is_number(value)]
     for measure in MEASURES:
         means, errors = run.mean(measure), run.standard_error(measure)
         for step, mean, deviation in zip(run.steps, means, errors, strict=True):

@@ -37,6 +37,64 @@ def rsbench(*args, cwd, env=None, timeout=120):
     )
 
 
+ATTRIBUTES = (
+    "has_bill_shape::hooked",
+    "has_bill_shape::dagger",
+    "has_wing_color::blue",
+    "has_wing_color::red",
+    "plain",
+)
+
+
+@pytest.fixture(autouse=True)
+def own_folders(tmp_path, monkeypatch):
+    """No test sees the user's data or caches, or another test's."""
+    monkeypatch.setenv("RSBENCH_DATA", str(tmp_path / "data"))
+    monkeypatch.setenv("RSBENCH_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def make_cub(tmp_path):
+    """Makes a small CUB in the official layout: images of noise around a colour per species, five attributes."""
+
+    def make(classes=6, images=6, folder="CUB_200_2011", inside=False):
+        from PIL import Image
+
+        rng = np.random.default_rng(0)
+        root = tmp_path / "birds" / folder
+        (root / "attributes").mkdir(parents=True)
+        names, labels, rows = [], [], []
+        for c in range(classes):
+            species = f"{c + 1:03}.Bird_{c}"
+            (root / "images" / species).mkdir(parents=True)
+            colour, marked = rng.integers(0, 200, 3), rng.random(len(ATTRIBUTES))
+            for i in range(images):
+                names.append(f"{species}/Bird_{c}_{i}.jpg")
+                labels.append(c + 1)
+                pixels = (colour + rng.integers(0, 56, (40 + c, 50, 3))).astype(np.uint8)
+                image = Image.fromarray(pixels)
+                (image.convert("L") if (c, i) == (0, 0) else image).save(root / "images" / names[-1])
+                for a, share in enumerate(marked):
+                    present, certainty = int(rng.random() < share), int(rng.integers(2, 5))
+                    if not present and rng.random() < 0.2:
+                        certainty = 1
+                    extra = "0 " if (len(names), a) == (2, 3) else ""
+                    rows.append(f"{len(names)} {a + 1} {present} {certainty} {extra}{rng.random():.3f}")
+        write_numbered(root / "images.txt", names)
+        write_numbered(root / "image_class_labels.txt", labels)
+        write_numbered(root / "classes.txt", [f"{c + 1:03}.Bird_{c}" for c in range(classes)])
+        write_numbered(root / "attributes" / "certainties.txt", ["not visible", "guessing", "probably", "definitely"])
+        write_numbered((root if inside else root.parent) / "attributes.txt", ATTRIBUTES)
+        (root / "attributes" / "image_attribute_labels.txt").write_text("\n".join(rows) + "\n")
+        return root
+
+    return make
+
+
+def write_numbered(path, lines):
+    path.write_text("".join(f"{i + 1} {line}\n" for i, line in enumerate(lines)))
+
+
 @pytest.fixture
 def spec():
     """Makes a run's spec from the defaults and changes to them."""

@@ -61,10 +61,12 @@ def test_table_has_means_errors_and_the_papers_figures():
 
 def test_papers_figures_only_stand_beside_the_papers_setting():
     assert published(run().info, "cumulative_error", 10) == 85.45
-    assert published(run("class_soft", experiment="sun").info, "cumulative_loss", 20) == 1355
+    assert published(run("class_soft", experiment="sun", classes=41).info, "cumulative_loss", 20) == 1355
     harmless = ["+experiment=cub", "method=lean", "seeds=20", "tracking=none", "dataset.source=simulated"]
     assert published(run(overrides=harmless).info, "cumulative_error", 5) == 93.44
-    others = [run("mine"), run(experiment=None), run(experiment="c_scan")]
+    features = ["dataset.split=[75,25,50]", "extractor=precomputed", "extractor.path=x.npz"]
+    assert published(run(overrides=features).info, "cumulative_error", 5) == 93.44
+    others = [run(classes=12), run("mine"), run(experiment=None), run(experiment="c_scan")]
     assert published(run(overrides=["preprocessor=none"]).info, "cumulative_error", 5) == 93.44
     others += [
         run(overrides=[word])

@@ -9,6 +9,7 @@ import pytest
 
 from rsbench import results
 from rsbench.errors import UserError
+from rsbench.files import write_whole
 from rsbench.measures import MEASURES
 
 INFO = {**dict.fromkeys(results.INFO[1:]), "method": "lean", "config": {}}
@@ -98,7 +99,7 @@ def test_table_steps_follow_the_run(steps, expected, tmp_path):
 
 
 def test_full_disk_leaves_what_was_there(tmp_path, monkeypatch):
-    results.write_whole(tmp_path / "file", "before")
+    write_whole(tmp_path / "file", "before")
     real = os.fsync
 
     def full(descriptor):
@@ -106,7 +107,7 @@ def test_full_disk_leaves_what_was_there(tmp_path, monkeypatch):
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(UserError, match="No space left on device"):
-        results.write_whole(tmp_path / "file", "after")
+        write_whole(tmp_path / "file", "after")
     monkeypatch.setattr(os, "fsync", real)
     assert (tmp_path / "file").read_text() == "before"
     assert [path.name for path in tmp_path.iterdir()] == ["file"]

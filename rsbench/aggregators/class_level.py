@@ -3,7 +3,8 @@
 `scope: teacher` counts the votes of the whole training pool and gives every sample of a class the
 same row, also the first: knowledge that a teacher has and an honest learner could not have yet.
 `scope: seen` counts only the votes of the samples up to and including the current one.
-Zeros become `irrelevant`; a class without any vote gets all ones, with a warning.
+Zeros become `irrelevant`; a class without any vote gets all ones, with a warning. A vote of NaN could not
+be given (the feature was not visible) and is counted neither for nor against.
 """
 
 import logging
@@ -23,11 +24,14 @@ Scope = Literal["teacher", "seen"]
 class _ClassLevel:
     """Counts votes per class; a subclass turns counts into relevance."""
 
+    #: Told of votes that could not be given, by NaN.
+    takes_missing = True
+
     irrelevant: float
     scope: Scope
 
     def _strength(self, votes: np.ndarray, samples: np.ndarray) -> np.ndarray:
-        """Rows of relevance before the floor, from summed votes (n, d) and sample counts (n, 1)."""
+        """Rows of relevance before the floor, from summed votes and the samples that could give one, (n, d)."""
         raise NotImplementedError
 
     def fit(self, Z: np.ndarray, y: np.ndarray) -> Self:
@@ -35,7 +39,8 @@ class _ClassLevel:
         if self.scope == "teacher":
             self.classes_, codes = np.unique(y, return_inverse=True)
             member = (np.arange(len(self.classes_))[:, None] == codes).astype(np.float64)
-            self.rows_ = self._rows(member @ np.asarray(Z), member.sum(axis=1, keepdims=True))
+            given, possible = _split(np.asarray(Z))
+            self.rows_ = self._rows(member @ given, member @ possible)
         return self
 
     def relevance(self, Z: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -46,10 +51,11 @@ class _ClassLevel:
             if unknown.any():
                 raise UserError(f"y holds {y[unknown][0]}, a class that was not among the votes given to fit")
             return self.rows_[codes]
-        votes, samples = np.empty(Z.shape), np.empty((len(y), 1))
+        given, possible = _split(Z)
+        votes, samples = np.empty(Z.shape), np.empty(Z.shape)
         for c in np.unique(y):
-            votes[y == c] = np.cumsum(Z[y == c], axis=0, dtype=np.float64)
-            samples[y == c, 0] = np.arange(1, np.sum(y == c) + 1)
+            votes[y == c] = np.cumsum(given[y == c], axis=0, dtype=np.float64)
+            samples[y == c] = np.cumsum(possible[y == c], axis=0, dtype=np.float64)
         return self._rows(votes, samples)
 
     def _rows(self, votes: np.ndarray, samples: np.ndarray) -> np.ndarray:
@@ -64,6 +70,14 @@ class _ClassLevel:
             )
             rows[silent] = 1.0
         return rows
+
+
+def _split(Z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Votes that were given, and where one could be."""
+    if Z.dtype.kind != "f":
+        return Z, np.ones(Z.shape, bool)
+    missing = np.isnan(Z)
+    return np.where(missing, 0, Z), ~missing
 
 
 class ClassSoft(_ClassLevel):

@@ -1,10 +1,11 @@
-"""Commands beside the Hydra run: what is installed, and sending results to MLflow."""
+"""Commands beside the Hydra run: what is installed, data sets, and sending results to MLflow."""
 
 import argparse
 import logging
 import sys
 from pathlib import Path
 
+from rsbench.cli import data
 from rsbench.errors import UserError
 
 
@@ -15,6 +16,7 @@ def main(argv: list[str]) -> int:
     listing = commands.add_parser("plugins", help="list components, and plugins that are broken")
     listing.add_argument("-v", "--verbose", action="store_true", help="with the tracebacks of broken plugins")
     listing.set_defaults(run=plugins)
+    data.add_commands(commands)
     sending = commands.add_parser("track", help="send finished runs to MLflow, each once")
     sending.add_argument("folder", type=Path, metavar="DIR", help="a run's or a sweep's folder, or one above")
     sending.add_argument("--uri", help="MLflow tracking URI; by default the one each run was configured with")

@@ -24,7 +24,8 @@ from rsbench import configs, registry
 from rsbench.cli.command import Command, explain, read_command
 from rsbench.cli.job import ERROR_FILE, job
 from rsbench.errors import UserError
-from rsbench.results import PARTIAL_FILE, SWEEP_FILE, Run, find, read, read_sweep, write_sweep, write_whole
+from rsbench.files import write_whole
+from rsbench.results import PARTIAL_FILE, SWEEP_FILE, Run, find, read, read_sweep, write_sweep
 
 #: Hydra flags that only show something.
 _SHOW = {"--help", "-h", "--hydra-help", "--version", "--cfg", "-c", "--info", "-i", "--shell-completion", "-sc"}

@@ -19,6 +19,7 @@ from tqdm import tqdm
 from rsbench import registry, results
 from rsbench.data import Data
 from rsbench.errors import UserError
+from rsbench.files import write_whole
 from rsbench.run import Spec, run_seed, unit
 from rsbench.tracking import settings
 
@@ -36,7 +37,7 @@ def job(cfg: DictConfig) -> None:
         run = _compute(config, folder, sweep)
     except Exception as error:
         with contextlib.suppress(UserError):  # a full disk; the error itself is what matters
-            results.write_whole(folder / ERROR_FILE, _error_text(error))
+            write_whole(folder / ERROR_FILE, _error_text(error))
         raise
     log.info("%s", _line(run))
     if sweep and sweep["tracked"]:
@@ -113,7 +114,8 @@ def _advance(bar: tqdm, seeds: int, share: float) -> None:
 
 def _describe(config: dict[str, Any], data: Data) -> dict[str, Any]:
     described = {"name": config["dataset"]["name"], "identity": data.identity, "simulated": data.simulated}
-    return {**described, "how_to_get_real": data.how_to_get_real} if data.how_to_get_real else described
+    hint = {"how_to_get_real": data.how_to_get_real} if data.how_to_get_real else {}
+    return {**described, **hint, **({"details": data.details} if data.details else {})}
 
 
 def _method(config: dict[str, Any]) -> str:

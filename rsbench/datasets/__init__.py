@@ -2,7 +2,8 @@
 
 from rsbench import hookimpl
 from rsbench.datasets.arrays import Arrays
-from rsbench.datasets.standins import CUB, SUN
+from rsbench.datasets.cub import CUB
+from rsbench.datasets.sun import SUN
 from rsbench.datasets.synthetic import Synthetic
 
 __all__ = ["CUB", "SUN", "Arrays", "Synthetic"]

@@ -1,14 +1,11 @@
 """Anyone's features, from a file: no code needed."""
 
 import functools
-import zipfile
-import zlib
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
+from rsbench.array_files import read_npz, reading
 from rsbench.data import Data, Names
 from rsbench.errors import UserError, did_you_mean
 
@@ -38,7 +35,7 @@ class Arrays:
         path = Path(self.path)
         if not path.exists():
             raise UserError(f"dataset.path: there is no {path} (seen from {Path.cwd()})")
-        arrays = _read_folder(path) if path.is_dir() else _read_npz(path)
+        arrays = _read_folder(path) if path.is_dir() else read_npz(path)
         missing = [key for key in REQUIRED if key not in arrays]
         if missing:
             raise UserError(f"{path}: {', '.join(missing)} missing; it has {', '.join(arrays) or 'nothing'}")
@@ -55,29 +52,11 @@ class Arrays:
         )
 
 
-def _read_npz(path: Path) -> dict[str, np.ndarray]:
-    file = _read(path, "the file", functools.partial(np.load, path, allow_pickle=False))
-    if isinstance(file, np.ndarray):
-        raise UserError(f"{path}: a single array; expected an npz with X, y and Z, as np.savez writes it")
-    with file:
-        return {key: _read(path, key, functools.partial(file.__getitem__, key)) for key in file.files}
-
-
 def _read_folder(path: Path) -> dict[str, np.ndarray]:
     return {
-        file.stem: _read(file, file.stem, functools.partial(np.load, file, mmap_mode="r", allow_pickle=False))
+        file.stem: reading(file, file.stem, functools.partial(np.load, file, mmap_mode="r", allow_pickle=False))
         for file in sorted(path.glob("*.npy"))
     }
-
-
-def _read(path: Path, what: str, read: Callable[[], Any]) -> Any:
-    try:
-        return read()
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-        hint = (
-            " Pickled objects are never loaded; save plain numbers or text." if "pickle" in str(error).lower() else ""
-        )
-        raise UserError(f"{path}: cannot read {what}: {error}.{hint}") from None
 
 
 def _at_least_float32(X: np.ndarray) -> np.ndarray:

@@ -3,6 +3,11 @@
 from rsbench import hookimpl
 from rsbench.data import Data
 from rsbench.errors import UserError
+from rsbench.extractors.attributes import ResNet50Attributes
+from rsbench.extractors.clip import ClipAttributes
+from rsbench.extractors.precomputed import Precomputed
+
+__all__ = ["ClipAttributes", "NoExtractor", "Precomputed", "ResNet50Attributes"]
 
 
 class NoExtractor:
@@ -15,4 +20,9 @@ class NoExtractor:
 
 @hookimpl
 def rsbench_extractors() -> dict[str, type]:
-    return {"none": NoExtractor}
+    return {
+        "none": NoExtractor,
+        "resnet50_attributes": ResNet50Attributes,
+        "precomputed": Precomputed,
+        "clip_attributes": ClipAttributes,
+    }

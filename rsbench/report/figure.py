@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from rsbench.errors import is_number
+from rsbench.files import write_whole
 from rsbench.report.labels import data_label, varying
-from rsbench.results import Run, write_whole
+from rsbench.results import Run
 
 #: Okabe and Ito's palette, told apart with any colour vision; markers repeat the distinction.
 _COLORS = ("#000000", "#E69F00", "#0072B2", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#8B7500")

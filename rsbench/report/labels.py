@@ -58,6 +58,22 @@ def data_label(runs: list[Run]) -> str:
     return ", ".join(f"{name} (SIMULATED)" if simulated else name for name, simulated in names)
 
 
+def data_details(runs: list[Run]) -> list[str]:
+    """A line for each thing to know of how the data came about, such as the detectors' quality."""
+    lines = []
+    for run in runs:
+        for what, facts in run.info["data"].get("details", {}).items():
+            told = ", ".join(f"{key.replace('_', ' ')} {_brief(value)}" for key, value in facts.items())
+            lines.append(f"{what.replace('_', ' ').capitalize()}: {told}.")
+    return list(dict.fromkeys(lines))
+
+
+def _brief(value: Any) -> str:
+    if isinstance(value, list):
+        return " ".join(map(str, value))
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
 def _data_name(run: Run) -> str:
     path = run.info["config"].get("dataset", {}).get("path")
     return f"{run.info['data']['name']} {Path(path).name}" if path else run.info["data"]["name"]

@@ -3,7 +3,7 @@
 import math
 
 from rsbench.paper import published
-from rsbench.report.labels import data_label, varying
+from rsbench.report.labels import data_details, data_label, varying
 from rsbench.results import Run
 
 _MEASURES = (("cumulative_error", "cumulative error %", 100, 1), ("cumulative_loss", "cumulative loss", 1, 0))
@@ -14,6 +14,7 @@ def make_tables(runs: list[Run]) -> str:
     seeds = sorted({run.seeds for run in runs})
     count = " or ".join(map(str, seeds))
     lines = [f"Data: {data_label(runs)}; mean ± standard error over {count} seed{'' if seeds == [1] else 's'}."]
+    lines += data_details(runs)
     for measure, title, scale, digits in _MEASURES:
         lines += ["", *_table(runs, measure, title, scale, digits)]
     if any(run.info["data"]["simulated"] for run in runs):

@@ -1,0 +1,67 @@
+"""python -m rsbench data: get data sets, and see what is there."""
+
+import argparse
+from typing import Any
+
+from rsbench import download, registry
+from rsbench.errors import UserError, did_you_mean
+from rsbench.files import data_root
+
+
+def add_commands(commands: Any) -> None:
+    """The sub-commands of `data`."""
+    data = commands.add_parser("data", help="get data sets, and see what is there").add_subparsers(required=True)
+    getting = data.add_parser("get", help="download and unpack a data set into RSBENCH_DATA (default: data)")
+    getting.add_argument("name", help="such as cub")
+    getting.add_argument("--url", help="address of the archive, in place of the official one")
+    getting.set_defaults(run=get)
+    showing = data.add_parser("status", help="which data sets are there, complete or not")
+    showing.set_defaults(run=status)
+
+
+def get(args: argparse.Namespace) -> int:
+    """Download, check and unpack; what is there already stays."""
+    available = _archives()
+    if args.name not in available:
+        raise UserError(f"unknown data set '{args.name}'. {did_you_mean(args.name, available)}")
+    archive = available[args.name].archive
+    if not archive.url:
+        raise UserError(f"{args.name} cannot be downloaded yet; docs/data.md says how to use your own copy")
+    folder = data_root() / archive.folder
+    new = download.get(archive, data_root(), args.url)
+    complete, found = _state(args.name)
+    print(f"{folder}: {'now there' if new else 'there already'}, {found}")
+    return 0 if complete else 1
+
+
+def status(args: argparse.Namespace) -> int:
+    """One line for each data set that has a place on disk."""
+    for name, cls in sorted(_archives().items()):
+        complete, found = _state(name)
+        print(
+            f"{name:<6} {'complete' if complete else 'incomplete' if found else 'absent':<11} "
+            f"{data_root() / cls.archive.folder}{': ' + found if found else ''}"
+        )
+        part = data_root() / f"{cls.archive.folder}.tgz.part"
+        if part.exists():
+            print(f"       {part.stat().st_size:,} bytes are downloaded; go on: python -m rsbench data get {name}")
+        elif not found and cls.archive.url:
+            print(f"       python -m rsbench data get {name}")
+    return 0
+
+
+def _archives() -> dict[str, Any]:
+    components = registry.load().components["dataset"].values()
+    return {component.name: component.cls for component in components if hasattr(component.cls, "archive")}
+
+
+def _state(name: str) -> tuple[bool, str]:
+    """Whether the data set is complete, and what is there of it; nothing if it is absent."""
+    cls = _archives()[name]
+    root = data_root() / cls.archive.folder
+    if not root.exists():
+        return False, ""
+    try:
+        return cls().status(root)
+    except UserError as error:
+        return False, str(error)

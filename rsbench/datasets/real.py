@@ -1,0 +1,47 @@
+"""The switch between a real data set and its simulated stand-in.
+
+The stand-ins have the real ones' shape and some of their marginals (votes per image, class sizes, how
+well detectors detect). The model's other knobs were settled by looking at the order of the methods, so
+that order is no evidence of anything; docs/data.md says more.
+"""
+
+import dataclasses
+from pathlib import Path
+from typing import Literal
+
+from rsbench.data import Data
+from rsbench.download import Archive
+from rsbench.errors import UserError
+from rsbench.files import data_root
+
+Source = Literal["auto", "disk", "simulated"]
+
+
+class RealOrSimulated:
+    """Takes the real data set when it is there, and otherwise says that it is simulated."""
+
+    #: The real data set's folder below RSBENCH_DATA, where it comes from, and how to come by it.
+    archive: Archive
+    how_to_get_real: str
+
+    def __init__(self, source: Source = "auto", root: str | None = None):
+        self.source = source
+        self.root = root
+
+    def load(self) -> Data:
+        """The data set, real or simulated; `Data.simulated` tells which."""
+        root = Path(self.root) if self.root else data_root() / self.archive.folder
+        if self.source != "simulated" and root.exists():
+            return self._read(root)
+        if self.source == "disk" or (self.root and self.source == "auto"):
+            raise UserError(
+                f"{root} is not there. Put {self.archive.folder} there, or name its place with dataset.root or "
+                f"RSBENCH_DATA. {self.how_to_get_real}"
+            )
+        return dataclasses.replace(self._simulate(), how_to_get_real=self.how_to_get_real)
+
+    def _read(self, root: Path) -> Data:
+        raise NotImplementedError
+
+    def _simulate(self) -> Data:
+        raise NotImplementedError

@@ -1,0 +1,47 @@
+"""Writing and naming files: whole or not at all, and by content."""
+
+import contextlib
+import hashlib
+import os
+from pathlib import Path
+
+from rsbench.errors import UserError
+
+_CHOOSE_FOLDER = (
+    "Earlier results are intact; make room or choose another folder with hydra.run.dir (a sweep: hydra.sweep.dir)"
+)
+
+
+def write_whole(path: Path, content: str | bytes, fix: str = _CHOOSE_FOLDER) -> None:
+    """Write the file completely or leave what was there; `fix` says what helps if it cannot be written."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with open(temporary, "wb") as file:
+            file.write(content.encode() if isinstance(content, str) else content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+        raise UserError(f"cannot write {path}: {error.strerror or error}. {fix}") from None
+
+
+def data_root() -> Path:
+    """Where data sets live: RSBENCH_DATA, by default `data` of the working folder."""
+    return Path(os.environ.get("RSBENCH_DATA") or "data")
+
+
+def file_hash(path: Path) -> bytes:
+    """The sha256 of a file's content."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").digest()
+
+
+def read_lines(path: Path) -> list[str]:
+    """The lines of a text file that are not empty; an error that names the file if it cannot be read."""
+    try:
+        return [line.strip() for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+    except (OSError, UnicodeDecodeError) as error:
+        cause = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
+        raise UserError(f"cannot read {path}: {cause}") from None
