@@ -204,7 +204,7 @@ BAD_ROWS = {
     "unknown attribute 0": lambda rows: [*rows[:-1], "36 0 0 3 1.0"],
     "unknown image 99": lambda rows: [*rows[:-1], "99 5 0 3 1.0"],
     "unknown certainty 7": lambda rows: [*rows[:-1], "36 5 0 7 1.0"],
-    "present is 2": lambda rows: [*rows[:-1], "36 5 2 3 1.0"],
+    "unknown present 2: it is not in 0 and 1": lambda rows: [*rows[:-1], "36 5 2 3 1.0"],
     "1 of 180 annotations are missing, the first for image 36, attribute 5": lambda rows: rows[:-1],
     "some are there twice": lambda rows: [*rows, rows[0]],
     "expected rows of `image attribute present certainty time`, found '36 5'": lambda rows: [*rows[:-1], "36 5"],

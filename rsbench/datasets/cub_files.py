@@ -15,6 +15,7 @@ from rsbench.files import file_hash, read_lines
 CERTAINTIES = ("not visible", "guessing", "probably", "definitely")
 
 ANNOTATIONS = Path("attributes", "image_attribute_labels.txt")
+_NOT_SEEN = 255
 _COLUMNS = ("image", "attribute", "present", "certainty", "time")
 
 
@@ -128,24 +129,49 @@ def read_annotations(
 
     Rows with extra columns, of which the official file has some, are read like the others.
     """
-    rows = [np.concatenate(column) for column in zip(*_blocks(path), strict=True)]
-    image = _positions(rows[0], images, path, "image", "images.txt")
-    attribute = _positions(rows[1], attributes, path, "attribute", "attributes.txt")
-    level = _positions(rows[3], levels, path, "certainty", "certainties.txt")
-    if not np.isin(rows[2], (0, 1)).all():
-        raise UserError(f"{path}: present is {rows[2][~np.isin(rows[2], (0, 1))][0]} in a row, expected 0 or 1")
-    code = np.full((len(images), len(attributes)), 255, np.uint8)
-    code[image, attribute] = rows[2] * 8 + level
-    missing = np.argwhere(code == 255)
+    code = np.full((len(images), len(attributes)), _NOT_SEEN, np.uint8)
+    columns = (
+        _Column("image", images, "images.txt", path),
+        _Column("attribute", attributes, "attributes.txt", path),
+        _Column("present", (0, 1), "0 and 1", path),
+        _Column("certainty", levels, "certainties.txt", path),
+    )
+    rows = 0
+    for block in _blocks(path):
+        image, attribute, present, level = (
+            column.positions(values) for column, values in zip(columns, block, strict=True)
+        )
+        code.ravel()[image * len(attributes) + attribute] = present * 8 + level
+        rows += len(image)
+    missing = np.argwhere(code == _NOT_SEEN)
     if len(missing):
         i, a = missing[0]
         raise UserError(
             f"{path}: {len(missing)} of {code.size} annotations are missing, the first for image {images[i]}, "
             f"attribute {attributes[a]}. The file is cut off or of another copy: get it anew"
         )
-    if len(image) > code.size:
-        raise UserError(f"{path}: {len(image)} rows for {code.size} pairs of image and attribute: some are there twice")
+    if rows > code.size:
+        raise UserError(f"{path}: {rows} rows for {code.size} pairs of image and attribute: some are there twice")
     return code >= 8, code & 7
+
+
+class _Column:
+    """The numbers that a column may hold, and where each stands in their list."""
+
+    def __init__(self, name: str, numbers: tuple[int, ...], listed: str, path: Path):
+        self._name, self._listed, self._path = name, listed, path
+        # One place at either end stands for all numbers beyond.
+        self._places = np.full(max(numbers) + 2, -1, np.int32)
+        self._places[list(numbers)] = np.arange(len(numbers))
+
+    def positions(self, values: np.ndarray) -> np.ndarray:
+        """Where the values stand in the list; one that is not in it is an error."""
+        end = len(self._places) - 1
+        inside = len(values) == 0 or (values.min() >= 0 and values.max() <= end)
+        found = self._places[values if inside else np.clip(values.astype(np.int64), -1, end)]
+        if len(found) and found.min() < 0:
+            raise UserError(f"{self._path}: unknown {self._name} {values[found < 0][0]}: it is not in {self._listed}")
+        return found
 
 
 def _blocks(path: Path) -> Iterable[tuple[np.ndarray, ...]]:
@@ -180,16 +206,6 @@ def _irregular(row: str, path: Path) -> tuple[np.ndarray, ...]:
     if len(fields) < len(_COLUMNS) - 1 or not all(field.isdecimal() for field in fields):
         raise UserError(f"{path}: expected rows of `{' '.join(_COLUMNS)}`, found '{row[:80]}'")
     return tuple(np.array([int(field)]) for field in fields)
-
-
-def _positions(column: np.ndarray, numbers: tuple[int, ...], path: Path, what: str, listed: str) -> np.ndarray:
-    """Where each number of a column stands in the list of known ones."""
-    known = np.full(max(numbers) + 2, -1)
-    known[list(numbers)] = np.arange(len(numbers))
-    found = known[np.clip(column, -1, max(numbers) + 1)]
-    if (found < 0).any():
-        raise UserError(f"{path}: unknown {what} {column[found < 0][0]}: it is not in {listed}")
-    return found
 
 
 def _read_npz_table(path: Path) -> Table:

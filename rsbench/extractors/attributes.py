@@ -22,7 +22,7 @@ class ResNet50Attributes(Recipe):
         (ResNet, ViT, DINOv2, …): its folder or its name on the Hugging Face hub. Safetensors only.
     device : `cpu`, `cuda` or `mps`.
     precision : `float32` or `bfloat16`, of the network.
-    batch_size : images in a batch; by default 4 on a CPU, else 64.
+    batch_size : images in a batch; by default 2 on a CPU, else 64.
     workers : threads that decode and compute; by default one per core.
     learning_rates, weight_decays : the grid, tuned on the validation classes.
     epochs : at most so many; validation finds the best number.

@@ -40,7 +40,7 @@ class ClipAttributes:
         or `cosine`, mapped to [0, 1].
     device : `cpu`, `cuda` or `mps`.
     precision : `float32` or `bfloat16`.
-    batch_size : images in a batch; by default 4 on a CPU, else 64.
+    batch_size : images in a batch; by default 2 on a CPU, else 64.
     workers : threads that decode and compute; by default one per core.
     """
 

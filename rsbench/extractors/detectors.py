@@ -67,8 +67,9 @@ class Detectors:
 
     def scores(self, features: np.ndarray) -> np.ndarray:
         """Probabilities of the attributes, one row per image."""
-        logits = features @ self.weight + self.bias
-        return (1 / (1 + np.exp(-logits, dtype=np.float32))).astype(np.float32)
+        from scipy.special import expit
+
+        return expit(features @ self.weight + self.bias)
 
 
 def train_detectors(features: np.ndarray, training: Training, recipe: Recipe) -> Detectors:
