@@ -519,23 +519,3 @@ def test_a_full_disk_is_said_and_earlier_results_stay(tmp_path):
         assert (disk / "first" / "curves.csv").read_bytes() == before
     finally:
         subprocess.run(["umount", str(disk)], check=True)
-
-
-@pytest.mark.slow
-def test_real_features_show_the_papers_order_raw_and_its_reversal_centred(real_data, tmp_path):
-    """On scores of real images: rich supervision wins on raw scores, lean on centred ones."""
-    script = [sys.executable, str(ROOT / "benchmarks" / "cub150_arrays.py")]
-    subprocess.run([*script, str(real_data / "cub150_lite0.npz"), "cub50.npz"], cwd=tmp_path, check=True)
-    methods = "method=lean,feature_scaling,ellipsotron,class_soft"
-    done = rsbench(
-        "+experiment=cub", "dataset=arrays", "dataset.path=cub50.npz", methods, "preprocessor=none,center",
-        "tracking=none", cwd=tmp_path, timeout=600,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert "SIMULATED" not in done.stdout
-    runs = {(r.info["method"], r.info["config"]["preprocessor"]["name"]): r for r in results.find(tmp_path)}
-    for step in (5, 10, 20):
-        error = {key: run.mean("cumulative_error")[step - 1] for key, run in runs.items()}
-        raw = [error[m, "none"] for m in ("lean", "feature_scaling", "ellipsotron", "class_soft")]
-        assert raw == sorted(raw, reverse=True), (step, raw)
-        assert error["lean", "center"] < min(value for key, value in error.items() if key != ("lean", "center"))

@@ -75,5 +75,6 @@ def _brief(value: Any) -> str:
 
 
 def _data_name(run: Run) -> str:
-    path = run.info["config"].get("dataset", {}).get("path")
+    settings = run.info["config"].get("dataset", {})
+    path = settings.get("path") or (settings.get("root") if str(settings.get("root")).endswith(".npz") else None)
     return f"{run.info['data']['name']} {Path(path).name}" if path else run.info["data"]["name"]
