@@ -1,4 +1,4 @@
-"""Writing and naming files: whole or not at all, and by content."""
+"""The machine: files written whole and known by content, where data live, how many cores there are."""
 
 import contextlib
 import hashlib
@@ -38,10 +38,20 @@ def file_hash(path: Path) -> bytes:
         return hashlib.file_digest(file, "sha256").digest()
 
 
-def read_lines(path: Path) -> list[str]:
-    """The lines of a text file that are not empty; an error that names the file if it cannot be read."""
+def read_text(path: Path) -> str:
+    """A text file's content; an error that names the file if it cannot be read."""
     try:
-        return [line.strip() for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+        return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         cause = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
         raise UserError(f"cannot read {path}: {cause}") from None
+
+
+def read_lines(path: Path) -> list[str]:
+    """The lines of a text file that are not empty."""
+    return [line.strip() for line in read_text(path).splitlines() if line.strip()]
+
+
+def cores() -> int:
+    """How many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

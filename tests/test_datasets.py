@@ -82,14 +82,14 @@ def test_senseless_knobs_are_refused(knob):
         Synthetic(**knob)
 
 
-@pytest.mark.parametrize(("make", "folder"), [(CUB, "CUB_200_2011"), (SUN, "SUN")])
+@pytest.mark.parametrize(("make", "folder"), [(CUB, "CUB_200_2011"), (SUN, "SUN2012")])
 def test_real_data_are_never_replaced_in_silence(make, folder, tmp_path):
     with pytest.raises(UserError, match=f"{folder} is not there"):
         make(source="disk").load()
     with pytest.raises(UserError, match="nowhere is not there"):
         make(root=str(tmp_path / "nowhere")).load()
     (tmp_path / "data" / folder).mkdir(parents=True)
-    with pytest.raises(UserError, match="not built yet|no images.txt in it"):
+    with pytest.raises(UserError, match="no folder Annotations in it|no images.txt in it"):
         make().load()
     assert make(source="simulated").load().simulated
 

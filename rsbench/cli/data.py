@@ -4,6 +4,7 @@ import argparse
 from typing import Any
 
 from rsbench import download, registry
+from rsbench.datasets.sun import PAPER_COUNTS
 from rsbench.errors import UserError, did_you_mean
 from rsbench.files import data_root
 
@@ -15,6 +16,13 @@ def add_commands(commands: Any) -> None:
     getting.add_argument("name", help="such as cub")
     getting.add_argument("--url", help="address of the archive, in place of the official one")
     getting.set_defaults(run=get)
+    explaining = data.add_parser("explain", help="what becomes of each free-text tag: its term, or why it has none")
+    explaining.add_argument("name", help="such as sun")
+    explaining.add_argument("--root", help="folder of the data set; by default in RSBENCH_DATA, else the stand-in")
+    explaining.add_argument("--vocabulary", help="file with one term a line")
+    explaining.add_argument("--matcher", default="second", help="how tags become terms (default: second)")
+    explaining.add_argument("--top", type=int, default=40, help="so many of the most frequent tags; 0 for all")
+    explaining.set_defaults(run=explain)
     showing = data.add_parser("status", help="which data sets are there, complete or not")
     showing.set_defaults(run=status)
 
@@ -25,8 +33,6 @@ def get(args: argparse.Namespace) -> int:
     if args.name not in available:
         raise UserError(f"unknown data set '{args.name}'. {did_you_mean(args.name, available)}")
     archive = available[args.name].archive
-    if not archive.url:
-        raise UserError(f"{args.name} cannot be downloaded yet; docs/data.md says how to use your own copy")
     folder = data_root() / archive.folder
     new = download.get(archive, data_root(), args.url)
     complete, found = _state(args.name)
@@ -48,6 +54,31 @@ def status(args: argparse.Namespace) -> int:
         elif not found and cls.archive.url:
             print(f"       python -m rsbench data get {name}")
     return 0
+
+
+def explain(args: argparse.Namespace) -> int:
+    """Print every tag with the terms it stands for, or why there are none, then the counts beside the paper's."""
+    able = {name: cls for name, cls in _archives().items() if hasattr(cls, "explain")}
+    if args.name not in able:
+        raise UserError(f"data set '{args.name}' has no tags to explain. {did_you_mean(args.name, able)}")
+    tags, simulated = able[args.name](root=args.root, vocabulary=args.vocabulary, matcher=args.matcher).explain()
+    decisions = tags.decisions()
+    for decision in decisions[: args.top or None]:
+        terms = ", ".join(decision.terms) or "–"
+        print(f"{decision.count:>7}  {_short(decision.tag):<32} {_short(terms):<32} {decision.why}")
+    if 0 < args.top < len(decisions):
+        print(f"     …  {len(decisions) - args.top} more; --top 0 for all")
+    print(f"\n{'':<40} {'here':>10} {'paper':>10}")
+    for what, count in tags.summary().items():
+        paper = PAPER_COUNTS.get(what)
+        print(f"{what.replace('_', ' '):<40} {count:>10,.6g} {'' if paper is None else f'{paper:>10,}'}".rstrip())
+    if simulated:
+        print("\nSIMULATED tags: these counts say nothing about the real data set, nor about the paper's.")
+    return 0
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 32 else text[:31] + "…"
 
 
 def _archives() -> dict[str, Any]:

@@ -1,6 +1,5 @@
 """Caltech-UCSD Birds 200-2011: species, images, and attributes that people marked in them."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -9,7 +8,7 @@ import numpy as np
 from rsbench.data import Data, Names, Training
 from rsbench.datasets.cub_files import CERTAINTIES, Table, read_table
 from rsbench.datasets.generative import World, generate
-from rsbench.datasets.real import RealOrSimulated, Source
+from rsbench.datasets.real import RealOrSimulated, Source, take
 from rsbench.datasets.splits import check_split, split_classes
 from rsbench.download import Archive
 from rsbench.errors import UserError, is_number
@@ -118,10 +117,10 @@ class CUB(RealOrSimulated):
             y=y,
             Z=Z[samples],
             visible=None if visible is None else visible[samples],
-            images=_take(table.images, samples),
+            images=take(table.images, samples),
             # Detectors always learn the votes as given: a policy for annotations must not change the features.
             training=Training(
-                _take(table.images, others),
+                take(table.images, others),
                 table.y[others],
                 table.present[others],
                 np.isin(table.y[others], validation),
@@ -152,7 +151,3 @@ class CUB(RealOrSimulated):
         names = Names(features, tuple(f"species{c}" for c in range(len(CLASS_SIZES))))
         world = World(difficulty=self.difficulty, draw=self.draw)
         return generate(world, CLASS_SIZES, tuple(GROUPS.values()), names)
-
-
-def _take(images: Sequence[Path], rows: np.ndarray) -> tuple[Path, ...]:
-    return tuple(images[i] for i in rows)

@@ -6,8 +6,11 @@ that order is no evidence of anything; docs/data.md says more.
 """
 
 import dataclasses
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
+
+import numpy as np
 
 from rsbench.data import Data
 from rsbench.download import Archive
@@ -30,18 +33,32 @@ class RealOrSimulated:
 
     def load(self) -> Data:
         """The data set, real or simulated; `Data.simulated` tells which."""
-        root = Path(self.root) if self.root else data_root() / self.archive.folder
-        if self.source != "simulated" and root.exists():
+        root = self.find()
+        if root is not None:
             return self._read(root)
-        if self.source == "disk" or (self.root and self.source == "auto"):
+        return dataclasses.replace(self._simulate(), how_to_get_real=self.how_to_get_real)
+
+    def find(self) -> Path | None:
+        """Where the real data set is; None if the stand-in is to be taken."""
+        root = Path(self.root) if self.root else data_root() / self.archive.folder
+        if self.source == "simulated":
+            return None
+        if root.exists():
+            return root
+        if self.source == "disk" or self.root:
             raise UserError(
                 f"{root} is not there. Put {self.archive.folder} there, or name its place with dataset.root or "
                 f"RSBENCH_DATA. {self.how_to_get_real}"
             )
-        return dataclasses.replace(self._simulate(), how_to_get_real=self.how_to_get_real)
+        return None
 
     def _read(self, root: Path) -> Data:
         raise NotImplementedError
 
     def _simulate(self) -> Data:
         raise NotImplementedError
+
+
+def take(images: Sequence[Path], rows: np.ndarray) -> tuple[Path, ...]:
+    """The images of these rows."""
+    return tuple(images[i] for i in rows)

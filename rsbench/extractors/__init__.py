@@ -6,8 +6,9 @@ from rsbench.errors import UserError
 from rsbench.extractors.attributes import ResNet50Attributes
 from rsbench.extractors.clip import ClipAttributes
 from rsbench.extractors.precomputed import Precomputed
+from rsbench.extractors.visual_concepts import VisualConcepts
 
-__all__ = ["ClipAttributes", "NoExtractor", "Precomputed", "ResNet50Attributes"]
+__all__ = ["ClipAttributes", "NoExtractor", "Precomputed", "ResNet50Attributes", "VisualConcepts"]
 
 
 class NoExtractor:
@@ -25,4 +26,5 @@ def rsbench_extractors() -> dict[str, type]:
         "resnet50_attributes": ResNet50Attributes,
         "precomputed": Precomputed,
         "clip_attributes": ClipAttributes,
+        "visual_concepts": VisualConcepts,
     }

@@ -139,7 +139,7 @@ def load_efficientnet_lite0(weights: Path, device: Device = "cpu", precision: Pr
     try:
         net.load_state_dict(torch.load(weights, map_location="cpu", weights_only=True))
     except (RuntimeError, pickle.UnpicklingError, EOFError, TypeError, AttributeError) as error:
-        raise UserError(f"{weights}: not the weights of EfficientNet-Lite0: {_first_line(error)}") from None
+        raise UserError(f"{weights}: not the weights of EfficientNet-Lite0: {first_line(error)}") from None
     net = place(net, device, precision)
 
     def forward(batch: "torch.Tensor") -> "torch.Tensor":
@@ -189,7 +189,7 @@ def _fetch(name: str, setting: str) -> Path:
         return Path(snapshot_download(name, allow_patterns=wanted))
     except (HFValidationError, HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:
         raise UserError(
-            f"{setting}={name}: neither a folder here nor to be had from the hub ({_first_line(error)}). "
+            f"{setting}={name}: neither a folder here nor to be had from the hub ({first_line(error)}). "
             f"Name a folder that save_pretrained wrote, or use {setting}={EFFICIENTNET_LITE0}, whose weights come "
             "with the extra `vision`"
         ) from None
@@ -225,7 +225,7 @@ def load_model(folder: Path) -> tuple[Any, dict[str, Any]]:
             folder, use_safetensors=True, trust_remote_code=False, local_files_only=True, output_loading_info=True
         )
     except Exception as error:  # whatever a library makes of a stranger's files
-        raise UserError(f"{folder}: cannot be loaded as a model: {_first_line(error)}") from None
+        raise UserError(f"{folder}: cannot be loaded as a model: {first_line(error)}") from None
     missing = [key for key in info["missing_keys"] if not key.startswith("pooler.")]
     if missing or info.get("mismatched_keys"):
         raise UserError(
@@ -241,7 +241,7 @@ def image_transform(folder: Path) -> "Callable[[Image.Image], torch.Tensor]":
     try:
         processor = transformers.AutoImageProcessor.from_pretrained(folder, backend="pil", local_files_only=True)
     except Exception as error:
-        raise UserError(f"{folder / 'preprocessor_config.json'}: {_first_line(error)}") from None
+        raise UserError(f"{folder / 'preprocessor_config.json'}: {first_line(error)}") from None
     return lambda image: processor(images=image, return_tensors="pt")["pixel_values"][0]
 
 
@@ -257,5 +257,6 @@ def import_transformers() -> Any:
     return transformers
 
 
-def _first_line(error: Exception) -> str:
+def first_line(error: Exception) -> str:
+    """What an error of some library says, in one line."""
     return f"{type(error).__name__}: {(str(error).strip().splitlines() or [''])[0]}"[:300]

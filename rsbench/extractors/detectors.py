@@ -19,8 +19,8 @@ from tqdm import tqdm
 from rsbench.cache import Cache, key_of
 from rsbench.data import Training
 from rsbench.errors import UserError, is_number
-from rsbench.extractors.images import cores, one_thread_each
-from rsbench.files import file_hash
+from rsbench.extractors.images import one_thread_each
+from rsbench.files import cores, file_hash
 from rsbench.seeds import stream
 
 log = logging.getLogger(__name__)

@@ -6,7 +6,6 @@ import dataclasses
 import hashlib
 import io
 import logging
-import os
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -21,6 +20,7 @@ from rsbench.cache import Cache, key_of
 from rsbench.data import Data, Training
 from rsbench.errors import UserError
 from rsbench.extractors.backbones import Backbone, Network
+from rsbench.files import cores
 
 log = logging.getLogger(__name__)
 
@@ -193,11 +193,6 @@ def check_counts(extractor: Any) -> None:
 def batch_images(given: int | None, device: str) -> int:
     """Images in a batch: few on a CPU, whose caches they fit in."""
     return given or (2 if device == "cpu" else 64)
-
-
-def cores() -> int:
-    """How many cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _quiet() -> bool:

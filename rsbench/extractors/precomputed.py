@@ -1,5 +1,6 @@
 """Features or attribute scores that somebody made with other tools."""
 
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -22,7 +23,7 @@ class Precomputed(Recipe):
 
     The file is an npz, mat or h5 with an array `features` or `scores` (one row per image) and one `names`
     (or `image_names`, `image_files`); or an npy with `names_file`. Names match by their last two parts,
-    `class/image`, with or without the image's ending; a name without a folder matches by itself.
+    `class/image` (or more, where these are not unique), without the image's ending; a name without a folder by itself.
 
     Parameters
     ----------
@@ -97,25 +98,30 @@ class Precomputed(Recipe):
 
 
 def match_names(images: list[Path], names: tuple[Path, ...], where: Path) -> np.ndarray:
-    """For each image the row that bears its name; -1 where there is none."""
-    by_folder = any(len(name.parts) > 1 for name in names)
+    """For each image the row that bears its name; -1 where there is none.
 
-    def short(path: Path) -> tuple[str, ...]:
-        stem = path.stem if path.suffix.lower() in _ENDINGS else path.name
-        return (path.parent.name, stem) if by_folder else (stem,)
-
+    Names are compared by their last parts, two or, where these are not unique, more; by one if a name has no folder.
+    """
+    most = min(len(name.parts) for name in names)
+    for depth in range(min(2, most), most + 1):
+        wanted = [_last_parts(image, depth) for image in images]
+        if len(set(wanted)) == len(wanted):
+            break
+    else:
+        twice = next(name for name, count in Counter(wanted).items() if count > 1)
+        raise UserError(
+            f"{where}: two images of the data set are called {'/'.join(twice)}: give names with more of their folders"
+        )
     rows: dict[tuple[str, ...], int] = {}
     for i, name in enumerate(names):
-        if short(name) in rows:
+        if rows.setdefault(_last_parts(name, depth), i) != i:
             raise UserError(f"{where}: two rows are named {name}")
-        rows[short(name)] = i
-    wanted = [short(image) for image in images]
-    if len(set(wanted)) < len(wanted):
-        twice = next(name for name in wanted if wanted.count(name) > 1)
-        raise UserError(
-            f"{where}: two images of the data set are called {'/'.join(twice)}: give names with their folder"
-        )
     return np.array([rows.get(name, -1) for name in wanted])
+
+
+def _last_parts(path: Path, depth: int) -> tuple[str, ...]:
+    stem = path.stem if path.suffix.lower() in _ENDINGS else path.name
+    return (*path.parts[:-1], stem)[-depth:]
 
 
 def _check_finite(features: np.ndarray, values: np.ndarray, rows: np.ndarray, path: Path, key: str) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 
 from rsbench.errors import is_number
 from rsbench.files import write_whole
+from rsbench.paper import error_at_10
 from rsbench.report.labels import data_label, varying
 from rsbench.results import Run
 
@@ -43,6 +44,7 @@ def draw(runs: list[Run], path: Path) -> Path:
     figure = Figure(figsize=(10.5 if crowded else 8, 5), layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.add_subplot()
+    note = ""
     for line in lines:
         i, j = methods.index(line.method), variants.index(line.variant)
         style: dict[str, Any] = {
@@ -53,6 +55,13 @@ def draw(runs: list[Run], path: Path) -> Path:
         }
         label = _literal(f"{line.method}, {line.variant}" if line.variant else line.method)
         axes.errorbar(line.x, line.mean, line.error, label=label, markersize=4, capsize=2, linewidth=1.2, **style)
+    for run in [] if axis else runs:
+        if (cited := error_at_10(run.info)) is not None:
+            color = _COLORS[methods.index(run.info["method"]) % len(_COLORS)]
+            axes.plot(10, cited, "x", color=color, markersize=9, markeredgewidth=2, zorder=3)
+            note = "× paper, from its text"
+    if note:
+        axes.plot([], [], " ", label=note)
     axes.set_xlabel(axis[0] if axis else " / ".join(dict.fromkeys(run.info["unit"] for run in runs)))
     if axis and min(axis[1]) > 0 and max(axis[1]) / min(axis[1]) >= 50:
         axes.set_xscale("log")

@@ -2,7 +2,7 @@
 
 import math
 
-from rsbench.paper import published
+from rsbench.paper import CLASSES, published
 from rsbench.report.labels import data_details, data_label, varying
 from rsbench.results import Run
 
@@ -14,13 +14,23 @@ def make_tables(runs: list[Run]) -> str:
     seeds = sorted({run.seeds for run in runs})
     count = " or ".join(map(str, seeds))
     lines = [f"Data: {data_label(runs)}; mean ± standard error over {count} seed{'' if seeds == [1] else 's'}."]
-    lines += data_details(runs)
+    lines += [*data_details(runs), *_other_classes(runs)]
     for measure, title, scale, digits in _MEASURES:
         lines += ["", *_table(runs, measure, title, scale, digits)]
     if any(run.info["data"]["simulated"] for run in runs):
         lines += ["", "SIMULATED data: these numbers say nothing about the real data set, nor about the paper's."]
         lines += [f"{hint}." for hint in dict.fromkeys(run.info["data"].get("how_to_get_real") for run in runs) if hint]
     return "\n".join(lines) + "\n"
+
+
+def _other_classes(runs: list[Run]) -> list[str]:
+    """A line for experiments of the paper whose number of classes came out differently."""
+    found = {(run.info["experiment"], run.info["classes"]) for run in runs if run.info["experiment"] in CLASSES}
+    return [
+        f"Classes: {count}, in the paper {CLASSES[experiment]}: its figures are not for these and are left out."
+        for experiment, count in sorted(found)
+        if count != CLASSES[experiment]
+    ]
 
 
 def _table(runs: list[Run], measure: str, title: str, scale: float, digits: int) -> list[str]:
