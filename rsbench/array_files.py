@@ -3,6 +3,7 @@
 import functools
 import zipfile
 import zlib
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -41,9 +42,12 @@ def _read_npy(path: Path) -> dict[str, np.ndarray]:
 
 def _read_mat(path: Path) -> dict[str, np.ndarray]:
     from scipy.io import loadmat
+    from scipy.io.matlab import MatReadError
 
     try:
         found = reading(path, "the file", functools.partial(loadmat, path))
+    except MatReadError as error:
+        raise UserError(f"{path}: cannot read the file: {error}") from None
     except NotImplementedError:  # version 7.3 is HDF5
         return _read_h5(path)
     return {key: _unwrap(value) for key, value in found.items() if isinstance(value, np.ndarray)}
@@ -65,12 +69,20 @@ def _read_h5(path: Path) -> dict[str, np.ndarray]:
     def read() -> dict[str, np.ndarray]:
         with h5py.File(path) as file:
             arrays = {key: item for key, item in file.items() if isinstance(item, h5py.Dataset)}
-            return {
-                key: item.asstr()[...] if h5py.check_string_dtype(item.dtype) else item[...]
-                for key, item in arrays.items()
-            }
+            return {key: _h5_array(file, item) for key, item in arrays.items()}
 
     return reading(path, "the file", read)
+
+
+def _h5_array(file: Any, item: Any) -> np.ndarray:
+    """An array of an HDF5 file; Matlab's cells of texts are references to arrays of character codes."""
+    import h5py
+
+    if h5py.check_string_dtype(item.dtype):
+        return item.asstr()[...]
+    if h5py.check_ref_dtype(item.dtype):
+        return np.array(["".join(map(chr, np.ravel(file[cell][...]))) for cell in np.ravel(item[...])])
+    return item[...]
 
 
 def reading(path: Path, what: str, read: Callable[[], Any]) -> Any:
@@ -93,9 +105,21 @@ def row_names(arrays: dict[str, np.ndarray], path: Path) -> tuple[Path, ...]:
             return tuple(Path(str(name).strip()) for name in np.ravel(arrays[key]))
     if "y" not in arrays or "class_names" not in arrays:
         raise UserError(f"{path}: no names of images in it; expected an array called {' or '.join(NAME_KEYS)}")
-    count: dict[int, int] = {}
+    classes = np.ravel(arrays["class_names"])
+    count: Counter[int] = Counter()
     names = []
-    for label in arrays["y"].tolist():
-        names.append(Path(str(arrays["class_names"][label]), str(count.get(label, 0))))
-        count[label] = count.get(label, 0) + 1
+    for label in labels(arrays, path).tolist():
+        names.append(Path(str(classes[label]).strip(), str(count[label])))
+        count[label] += 1
     return tuple(names)
+
+
+def labels(arrays: dict[str, np.ndarray], path: Path) -> np.ndarray:
+    """The array `y` as class numbers that `class_names` has names for."""
+    y, classes = np.ravel(arrays["y"]), np.size(arrays["class_names"])
+    if y.dtype.kind not in "iu":
+        raise UserError(f"{path}: y has type {y.dtype}, expected integer class numbers")
+    wrong = y[(y < 0) | (y >= classes)]
+    if len(wrong):
+        raise UserError(f"{path}: y holds {wrong[0]}, but there are {classes} class_names, 0 to {classes - 1}")
+    return y.astype(int)

@@ -18,11 +18,13 @@ from typing import Any
 import numpy as np
 from filelock import FileLock, Timeout
 
+from rsbench.errors import UserError
 from rsbench.files import write_whole
 
 log = logging.getLogger(__name__)
 
 _SUFFIX = ".cache"
+_FIX = "Make room, or name another folder for caches with RSBENCH_CACHE"
 _DIGEST_BYTES = hashlib.sha256().digest_size
 
 
@@ -50,8 +52,10 @@ class Cache:
         path = self.folder / f"{key}{_SUFFIX}"
         try:
             content = path.read_bytes()
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return None
+        except OSError as error:
+            raise UserError(f"cannot read the cache entry {path}: {error.strerror}. {_FIX}") from None
         arrays = _decode(content)
         if arrays is None:
             log.warning("cache entry %s is damaged: removed, to be made again", path)
@@ -67,7 +71,7 @@ class Cache:
         write_whole(
             self.folder / f"{key}{_SUFFIX}",
             hashlib.sha256(content).digest() + content,
-            fix="Make room, or name another folder for caches with RSBENCH_CACHE",
+            fix=_FIX,
         )
 
     def remove(self, key: str) -> None:
@@ -84,13 +88,15 @@ class Cache:
     @contextlib.contextmanager
     def lock(self, what: str) -> Iterator[None]:
         """Only one process at a time makes `what` in this folder; the others wait, and find it made."""
-        self.folder.mkdir(parents=True, exist_ok=True)
         lock = FileLock(self.folder / ".lock")
         try:
+            self.folder.mkdir(parents=True, exist_ok=True)
             lock.acquire(timeout=0)
         except Timeout:
             log.warning("waiting for another process, which is %s", what)
             lock.acquire()
+        except OSError as error:
+            raise UserError(f"cannot use the cache folder {self.folder}: {error.strerror}. {_FIX}") from None
         try:
             for path in self.folder.glob(".*.tmp"):  # of a process that was killed while writing
                 path.unlink(missing_ok=True)

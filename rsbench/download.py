@@ -43,7 +43,10 @@ class Archive:
 
 def get(archive: Archive, root: Path, url: str | None = None) -> bool:
     """Make sure that the data set is in `root`; whether anything had to be done."""
-    root.mkdir(parents=True, exist_ok=True)
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"cannot use {root}: {error.strerror}. Name another place with RSBENCH_DATA") from None
     with FileLock(root / f".{archive.folder}.lock"):
         if (root / archive.folder).exists():
             return False
@@ -80,8 +83,11 @@ def _download(url: str, file: Path, md5: str) -> None:
 
 def _fetch(url: str, part: Path) -> None:
     """Download to `part`, on from its end; a connection that breaks is opened again."""
-    scheme = urllib.parse.urlsplit(url).scheme
-    if scheme not in ("http", "https"):
+    try:
+        parts = urllib.parse.urlsplit(url)
+    except ValueError as error:
+        raise UserError(f"--url {url}: {error}") from None
+    if parts.scheme not in ("http", "https") or not parts.hostname or any(c.isspace() for c in url):
         raise UserError(f"--url {url}: expected an address that starts with https:// or http://")
     failures = 0
     with tqdm(desc=part.name.removesuffix(".part"), unit="B", unit_scale=True, unit_divisor=1024) as bar:
@@ -145,9 +151,10 @@ def _unpack(file: Path, root: Path, archive: Archive) -> None:
     shutil.rmtree(target, ignore_errors=True)
     try:
         with tarfile.open(file) as tar, tqdm(desc=f"unpacking {file.name}", unit=" files") as bar:
+            wanted = [(name,) for name in (archive.folder, *archive.beside)]
             for member in tar:
                 _check_member(member, file)
-                if PurePosixPath(member.name).parts[0] in (archive.folder, *archive.beside):
+                if PurePosixPath(member.name).parts[:1] in wanted:
                     _extract(tar, member, target / member.name)
                     bar.update()
         if not (target / archive.folder).is_dir():
@@ -164,7 +171,7 @@ def _unpack(file: Path, root: Path, archive: Archive) -> None:
 def _check_member(member: tarfile.TarInfo, file: Path) -> None:
     """Only plain files and folders inside the archive's own tree; an archive with anything else is refused."""
     path = PurePosixPath(member.name)
-    if not path.parts or path.is_absolute() or ".." in path.parts or "\\" in member.name:
+    if path.is_absolute() or ".." in path.parts or "\\" in member.name:
         raise UserError(f"{file}: member '{member.name}' would lie outside of its folder: archive refused")
     if not (member.isfile() or member.isdir()):
         raise UserError(f"{file}: member '{member.name}' is a link or a device: archive refused")

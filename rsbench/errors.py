@@ -20,6 +20,11 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     return f"Known: {', '.join(known) or 'none'}."
 
 
+def first_line(error: BaseException) -> str:
+    """What an error of some library says, in one line."""
+    return f"{type(error).__name__}: {(str(error).strip().splitlines() or [''])[0]}"[:300]
+
+
 def check_positive(component: object, name: str) -> None:
     """Raise an error unless the parameter is a finite number above zero."""
     value = getattr(component, name)

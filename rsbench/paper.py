@@ -47,7 +47,8 @@ HARMLESS = (
     "dataset.root=",
     "dataset.split",
     "dataset.on_bad_image=",
-    "extractor",
+    "extractor=",
+    *(f"extractor.{name}=" for name in ("backbone", "path", "weights", "model", "device", "workers", "batch_size")),
 )
 
 #: Classes in the paper's experiments.

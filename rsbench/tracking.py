@@ -14,7 +14,7 @@ from typing import Any
 from filelock import FileLock
 
 from rsbench.configs import CONF
-from rsbench.errors import UserError, is_number
+from rsbench.errors import UserError, first_line, is_number
 from rsbench.measures import MEASURES
 from rsbench.report.labels import data_label, flatten
 from rsbench.results import ARTIFACTS_FOLDER, Run, find, read_sweep, sweep_folder
@@ -267,7 +267,7 @@ def track(folder: Path, uri: str | None) -> tuple[int, str]:
         except UserError as error:
             damaged.append(str(error))
         except Exception as error:
-            raise UserError(f"{target[0]}: {_first_line(error)}. What was sent stays; run this again") from error
+            raise UserError(f"{target[0]}: {first_line(error)}. What was sent stays; run this again") from error
     if damaged:
         raise UserError("\n".join(["these could not be sent, all others were:", *damaged]))
     return len(runs), ", ".join(tracker.uri for tracker in trackers.values())
@@ -295,10 +295,6 @@ def _defaults() -> dict[str, str]:
 
 def _later(error: Exception, folder: Path) -> str:
     return (
-        f"MLflow could not be reached or failed ({_first_line(error)}). Results are safe in {folder}; "
+        f"MLflow could not be reached or failed ({first_line(error)}). Results are safe in {folder}; "
         f"send them later: python -m rsbench track {folder}"
     )
-
-
-def _first_line(error: Exception) -> str:
-    return f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"[:200]

@@ -101,7 +101,9 @@ def test_files_of_names_are_the_split(make_cub, tmp_path):
     with pytest.raises(UserError, match="005.Bird_4 is in two of the files"):
         load(root, split=[str(tmp_path / name) for name in ("train.txt", "val.txt", "few.txt")])
     (tmp_path / "few.txt").write_text("Bird_1\nBrid_4\n")
-    with pytest.raises(UserError, match="few.txt: 'Brid_4' is no class of the data set. Did you mean 'Bird_4'"):
+    with pytest.raises(
+        UserError, match="few.txt: 'Brid_4' is no class of the data set with images. Did you mean 'Bird_4'"
+    ):
         load(root, split=str(tmp_path / "few.txt"))
 
 
@@ -115,7 +117,7 @@ def test_the_split_by_names_has_the_standard_splits_proportions():
 @pytest.mark.parametrize(
     ("split", "message"),
     [
-        ([100, 50, 50], r"asks for 200 classes, but there are 6: for example dataset.split=\[4,1,1\]"),
+        ([100, 50, 50], r"asks for 200 classes, but there are 6 with images: for example dataset.split=\[3,1,2\]"),
         ([1, 2], "expected counts"),
         ([1, 2, 1], "2 or more few-shot"),
         ([1.5, 2, 2], "expected counts"),
@@ -206,6 +208,8 @@ BAD_ROWS = {
     "unknown certainty 7": lambda rows: [*rows[:-1], "36 5 0 7 1.0"],
     "unknown present 2: it is not in 0 and 1": lambda rows: [*rows[:-1], "36 5 2 3 1.0"],
     "1 of 180 annotations are missing, the first for image 36, attribute 5": lambda rows: rows[:-1],
+    "expected rows of .*'NA'": lambda rows: [*rows[:-1], "36 5 NA 3 1.0"],
+    "found '36 5 0 99999999999 0 1'": lambda rows: [*rows[:-1], "36 5 0 99999999999 0 1"],
     "some are there twice": lambda rows: [*rows, rows[0]],
     "expected rows of `image attribute present certainty time`, found '36 5'": lambda rows: [*rows[:-1], "36 5"],
     "expected rows of `image attribute present certainty time`: .*'x'": lambda rows: [*rows[:-1], "36 x 0 3 1.0"],
@@ -277,11 +281,58 @@ def test_a_table_without_images_has_labels_and_votes(tmp_path):
     with pytest.raises(UserError, match="holds no certainties"):
         load(tmp_path / "plain.npz", votes="certainty")
     np.savez(tmp_path / "bad.npz", y=y, Z=Z[:5], **names)
-    with pytest.raises(UserError, match=r"bad.npz: y has shape \(24,\) and Z \(5, 5\)"):
+    with pytest.raises(UserError, match=r"bad.npz: Z has shape \(5, 5\), expected \(24, 5\)"):
         load(tmp_path / "bad.npz")
     np.savez(tmp_path / "bad.npz", y=y + 1, Z=Z, **names)
-    with pytest.raises(UserError, match="y holds 6, but there are 6 class_names"):
+    with pytest.raises(UserError, match="y holds 6, but there are 6 class_names, 0 to 5"):
         load(tmp_path / "bad.npz")
     np.savez(tmp_path / "bad.npz", y=y)
     with pytest.raises(UserError, match="Z, class_names, attribute_names missing"):
         load(tmp_path / "bad.npz")
+    for change, message in (({"y": y - 1}, "y holds -1"), ({"y": y * 1.0}, "y has type float64")):
+        np.savez(tmp_path / "bad.npz", **{"y": y, "Z": Z, **names, **change})
+        with pytest.raises(UserError, match=f"bad.npz: {message}"):
+            load(tmp_path / "bad.npz")
+    np.savez(tmp_path / "bad.npz", y=y, Z=Z, names=[f"a/{i}" for i in range(25)], **names)
+    with pytest.raises(UserError, match="25 names for 24 labels"):
+        load(tmp_path / "bad.npz")
+
+
+def test_species_without_images_are_no_part_of_the_split(make_cub, tmp_path):
+    root = make_cub()
+    with open(root / "classes.txt", "a") as file:
+        file.writelines(f"{c} {c:03}.Unseen_{c}\n" for c in range(7, 20))
+    data = load(root)
+    assert np.bincount(data.y).tolist() == [6, 6] and all("Bird" in name for name in data.names.classes)
+    with pytest.raises(UserError, match="there are 6 with images"):
+        load(root, split=[3, 2, 2])
+    (tmp_path / "few.txt").write_text("Bird_1\nUnseen_9\n")
+    with pytest.raises(UserError, match="'Unseen_9' is no class of the data set with images"):
+        load(root, split=str(tmp_path / "few.txt"))
+
+
+@pytest.mark.parametrize("file", ["images.txt", "classes.txt"])
+def test_a_name_that_is_there_twice_is_named(make_cub, file):
+    root = make_cub()
+    lines = (root / file).read_text().splitlines()
+    (root / file).write_text("\n".join([*lines[:-1], f"{len(lines)} {lines[0].split(' ', 1)[1]}"]))
+    with pytest.raises(UserError, match=f"{file}: .* is there twice"):
+        load(root)
+
+
+def test_settings_that_the_stand_in_does_not_know_are_said_to_have_no_effect(caplog):
+    assert CUB().load().simulated and "without effect" not in caplog.text
+    CUB(votes="certainty", split=[1, 1, 2], draw=1).load()
+    assert "the stand-in knows no dataset.split, dataset.votes: without effect" in caplog.text
+
+
+def test_a_cache_that_cannot_be_used_is_named_with_the_fix(make_cub, tmp_path, monkeypatch):
+    root = make_cub()
+    first = files.read_table(root)
+    (entry,) = Cache("annotations").folder.glob("*.cache")
+    entry.parent.chmod(0o500)
+    np.testing.assert_array_equal(files.read_table(root).present, first.present)
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("RSBENCH_CACHE", str(tmp_path / "file"))
+    with pytest.raises(UserError, match="cannot use the cache folder .* RSBENCH_CACHE"):
+        files.read_table(root)

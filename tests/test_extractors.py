@@ -128,6 +128,8 @@ def test_other_weights_transform_or_precision_are_other_features(resnet, tmp_pat
     (moved / "preprocessor_config.json").write_text(settings.replace("0.875", "1.0"))
     names.add(find_backbone(str(moved), "cpu", "float32").identity)
     assert len(names) == 4
+    (moved / "processor_config.json").write_text("{}")  # which transformers would take first
+    assert find_backbone(str(moved), "cpu", "float32").identity not in names
 
 
 def test_a_changed_image_is_computed_again(birds, resnet):
@@ -283,6 +285,14 @@ def test_validation_chooses_rate_decay_and_epochs_and_all_images_train_the_resul
     np.testing.assert_array_equal(found.bias, bias)
 
 
+def test_a_learning_rate_that_diverges_never_wins():
+    features, training = problem()
+    found = train_detectors(features, training, Recipe(learning_rates=(1e-2, 1e38), weight_decays=(1e-4,), epochs=3))
+    assert found.quality["learning_rate"] == 1e-2 and np.isfinite(found.weight).all()
+    with pytest.raises(UserError, match="no learning rate gives a finite validation loss"):
+        train_detectors(features, training, Recipe(learning_rates=(1e38,), weight_decays=(1e-4,), epochs=3))
+
+
 def test_detectors_are_the_same_on_one_core_and_on_many(monkeypatch, tmp_path):
     features, training = problem()
     recipe = Recipe(learning_rates=(1e-3, 1e-2), epochs=4)
@@ -347,6 +357,54 @@ def test_a_device_that_is_not_there_is_named(birds, resnet, device):
         pytest.skip(f"{device} is there")
     with pytest.raises(UserError, match=f"extractor.device={device}: there is none here"):
         extract(birds, resnet, device=device)
+
+
+def test_folding_batch_norms_changes_nothing_or_is_not_done(resnet):
+    import torch
+    from transformers import AutoModel
+
+    plain, folded = AutoModel.from_pretrained(resnet).eval(), AutoModel.from_pretrained(resnet).eval()
+    for model in (plain, folded):
+        torch.manual_seed(1)
+        for module in model.modules():
+            if isinstance(module, torch.nn.BatchNorm2d):
+                module.running_mean.normal_()
+                module.running_var.uniform_(0.5, 2)
+                module.weight.data.uniform_(0.5, 2)
+    folded = backbones.fold_batch_norms(folded)
+    assert not any(isinstance(module, torch.nn.BatchNorm2d) for module in folded.modules())
+    image = torch.rand(2, 3, 48, 48)
+    with torch.no_grad():
+        torch.testing.assert_close(
+            folded(image).pooler_output,
+            plain(image).pooler_output,
+            rtol=1e-4,
+            atol=1e-4 * float(plain(image).pooler_output.abs().max()),
+        )
+
+    class Misleading(torch.nn.Module):
+        """Lists a convolution before a normalisation that does not follow it."""
+
+        def __init__(self):
+            super().__init__()
+            self.convolution, self.normalisation = torch.nn.Conv2d(3, 3, 1), torch.nn.BatchNorm2d(3)
+            self.normalisation.running_mean.fill_(5.0)
+
+        def forward(self, x):
+            return self.convolution(self.normalisation(x))
+
+    model = backbones.fold_batch_norms(Misleading().eval())
+    assert isinstance(model.normalisation, torch.nn.BatchNorm2d)
+
+
+def test_a_network_that_refuses_the_images_is_named(birds, tmp_path):
+    from transformers import ViTConfig, ViTModel
+
+    sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "image_size": 24, "patch_size": 8}
+    (tmp_path / "vit").mkdir()
+    folder = save(ViTModel(ViTConfig(**sizes, intermediate_size=32)), tmp_path / "vit")
+    with pytest.raises(UserError, match="the network cannot take these images: ValueError"):
+        extract(birds, folder)
 
 
 def test_vision_transformers_give_their_class_token_if_they_have_no_pooler(tmp_path, birds):
@@ -466,6 +524,20 @@ def test_bad_images_can_be_dropped_and_are_counted(birds, resnet, caplog):
     np.testing.assert_array_equal(whole.X, data.X)
 
 
+def test_images_that_would_come_out_wrong_are_bad(birds, resnet):
+    from PIL import Image
+
+    deep = np.linspace(0, 65535, 1600).reshape(40, 40).astype(np.uint16)
+    Image.fromarray(deep).save(birds.images[0], format="PNG")
+    Image.new("RGB", (1, 8000)).save(birds.images[1], format="PNG")
+    Image.new("CMYK", (40, 40)).save(birds.images[2])
+    Image.new("P", (40, 40)).save(birds.images[3], format="PNG")
+    birds.images[4].unlink()
+    birds.images[4].mkdir()
+    _, bad = image_features(birds.images, find_backbone(str(resnet), "cpu", "float32"), 4)
+    assert set(bad) == {0, 1, 4} and "more than 8 bits" in bad[0] and "1 × 8000" in bad[1] and "directory" in bad[4]
+
+
 def test_a_class_without_images_left_is_gone(birds, resnet):
     for path, label in zip(birds.images, birds.y, strict=True):
         if label == 0:
@@ -503,17 +575,23 @@ def test_features_made_elsewhere_come_from_any_format_by_name(birds, tmp_path):
     cells = np.empty((len(names), 1), object)
     cells[:, 0] = [f"/BS/somebody/CUB_200_2011/images/{name}" for name in names]
     savemat(tmp_path / "f.mat", {"features": features.T, "image_files": cells})
+    with h5py.File(tmp_path / "cells.mat", "w", userblock_size=512) as out:
+        out["features"] = features
+        out["image_files"] = np.array(
+            [out.create_dataset(f"c{i}", data=[[ord(c)] for c in n]).ref for i, n in enumerate(names)]
+        )
     for file in ("f.h5", "v73.mat"):
         with h5py.File(tmp_path / file, "w", userblock_size=512 if file == "v73.mat" else 0) as out:
             out["features"], out["image_names"] = features, [name.removesuffix(".jpg") for name in names]
     head = b"MATLAB 7.3 MAT-file".ljust(124) + b"\x00\x02IM"
-    content = (tmp_path / "v73.mat").read_bytes()
-    (tmp_path / "v73.mat").write_bytes(head + content[len(head) :])
+    for file in ("v73.mat", "cells.mat"):
+        content = (tmp_path / file).read_bytes()
+        (tmp_path / file).write_bytes(head + content[len(head) :])
     expected = precomputed(birds, tmp_path / "f.npz")
     layer = expected.details["detectors"]
     assert layer["file"] == "f.npz" and "validation_auc" in layer and expected.background.shape == (24, 5)
     extra = {"names_file": str(tmp_path / "names.txt"), "content": "features"}
-    for file in ("f.npy", "f.mat", "f.h5", "v73.mat"):
+    for file in ("f.npy", "f.mat", "f.h5", "v73.mat", "cells.mat"):
         found = precomputed(birds, tmp_path / file, **(extra if file == "f.npy" else {}))
         np.testing.assert_array_equal(found.X, expected.X)
         np.testing.assert_array_equal(found.background, expected.background)
@@ -545,7 +623,9 @@ def test_names_match_by_folder_and_file_with_or_without_endings():
     assert match_names(paths, (Path("b/x"), Path("deep/down/a/x.png")), Path("f")).tolist() == [1, 0]
     assert match_names([Path("a/x.jpg")], (Path("x.jpg"), Path("y")), Path("f")).tolist() == [0]
     assert match_names([Path("a/v1.2")], (Path("v1.2"),), Path("f")).tolist() == [0]
-    with pytest.raises(UserError, match=r"two images of the data set are called x: give names with their folder"):
+    with pytest.raises(
+        UserError, match=r"two images of the data set are called x: give names with more of their folders"
+    ):
         match_names(paths, (Path("x.jpg"),), Path("f"))
     with pytest.raises(UserError, match="two rows are named"):
         match_names(paths, (Path("a/x.jpg"), Path("a/x.jpg")), Path("f"))
@@ -575,6 +655,11 @@ def test_bad_files_of_features_are_named(birds, tmp_path):
         precomputed(birds, tmp_path / "f.pkl")
     with pytest.raises(UserError, match=r"there is no file .*none.npz"):
         precomputed(birds, tmp_path / "none.npz")
+    refused("y has type float64", features=features, y=np.zeros(36), class_names=["a"])
+    refused("y holds 7, but there are 1 class_names", features=features, y=np.full(36, 7), class_names=["a"])
+    (tmp_path / "empty.mat").write_bytes(b"")
+    with pytest.raises(UserError, match=r"empty.mat: cannot read the file"):
+        precomputed(birds, tmp_path / "empty.mat")
     for name in ("x.mat", "x.h5", "x.npy", "x.npz"):
         (tmp_path / name).write_bytes(b"no such format, and long enough to be taken for something" * 20)
         with pytest.raises(UserError, match=name):
@@ -640,6 +725,18 @@ def test_clip_scores_are_the_models_own_likeness(birds, clip):
         for members in ([0, 1], [2, 3], [4]):
             np.testing.assert_allclose(shares[members], logits[members].softmax(0).detach().numpy(), atol=1e-5)
     assert cosine.background.shape == (24, 5) and 0 <= cosine.details["detectors"]["background_auc"] <= 1
+
+
+def test_clip_without_its_tokenizer_is_refused(birds, clip, tmp_path):
+    import shutil
+
+    bare = shutil.copytree(clip, tmp_path / "bare")
+    for path in [*bare.glob("tokenizer*"), *bare.glob("vocab*"), *bare.glob("merges*"), *bare.glob("special*")]:
+        path.unlink()
+    with pytest.raises(UserError, match=r"no tokenizer in it \(tokenizer.json\)"):
+        ClipAttributes(model=str(bare)).extract(birds)
+    with pytest.raises(UserError, match="must hold {value}"):
+        ClipAttributes(prompt="a bird").check_params()
 
 
 def test_clip_is_not_loaded_again(birds, clip, monkeypatch):

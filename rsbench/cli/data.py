@@ -1,6 +1,7 @@
 """python -m rsbench data: get data sets, and see what is there."""
 
 import argparse
+import sys
 from typing import Any
 
 from rsbench import download, registry
@@ -37,6 +38,8 @@ def get(args: argparse.Namespace) -> int:
     new = download.get(archive, data_root(), args.url)
     complete, found = _state(args.name)
     print(f"{folder}: {'now there' if new else 'there already'}, {found}")
+    if not complete:
+        print(f"incomplete: remove {folder} and run this again", file=sys.stderr)
     return 0 if complete else 1
 
 

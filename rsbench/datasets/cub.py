@@ -6,7 +6,7 @@ from typing import Any, Literal
 import numpy as np
 
 from rsbench.data import Data, Names, Training
-from rsbench.datasets.cub_files import CERTAINTIES, Table, read_table
+from rsbench.datasets.cub_files import CERTAINTIES, Table, list_folder, read_table
 from rsbench.datasets.generative import World, generate
 from rsbench.datasets.real import RealOrSimulated, Source, take
 from rsbench.datasets.splits import check_split, split_classes
@@ -99,6 +99,8 @@ class CUB(RealOrSimulated):
         self.difficulty = difficulty
         self.draw = draw
         check_split(split)
+        if split_seed < 0:
+            raise UserError(f"dataset.split_seed={split_seed}: expected 0 or more")
         weights = certainty_weights
         if len(weights) != len(CERTAINTIES) or not all(is_number(w) and 0 <= w <= 1 for w in weights):
             raise UserError(
@@ -108,7 +110,9 @@ class CUB(RealOrSimulated):
 
     def _read(self, root: Path) -> Data:
         table = read_table(root)
-        train, validation, few = split_classes(self.split, table.classes, self.split_seed)
+        shown = np.unique(table.y)  # a copy may list species that it has no images of
+        parts = split_classes(self.split, [table.classes[c] for c in shown], self.split_seed)
+        train, validation, few = (shown[part] for part in parts)
         Z, visible = self._policy(table)
         samples = np.flatnonzero(np.isin(table.y, few))
         others = np.flatnonzero(np.isin(table.y, np.concatenate([train, validation])))
@@ -141,10 +145,10 @@ class CUB(RealOrSimulated):
 
     def status(self, root: Path) -> tuple[bool, str]:
         """Whether the folder is complete, and what is in it."""
-        table = read_table(root)
-        missing = sum(not path.exists() for path in table.images)
-        found = f"{len(table.images) - missing:,} of {len(table.images):,} images"
-        return not missing, f"{found}, {len(table.classes)} species, {len(table.attributes)} attributes"
+        images, classes, attributes = list_folder(root)
+        missing = sum(not (root / "images" / name).is_file() for name in images)
+        found = f"{len(images) - missing:,} of {len(images):,} images"
+        return not missing, f"{found}, {classes} species, {attributes} attributes"
 
     def _simulate(self) -> Data:
         features = tuple(f"{group}::{i}" for group, size in GROUPS.items() for i in range(size))

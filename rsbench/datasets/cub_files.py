@@ -1,12 +1,13 @@
 """CUB-200-2011 as it is on disk, with the irregularities that copies of it have."""
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from rsbench.array_files import read_npz, row_names
+from rsbench.array_files import labels, read_npz, row_names
 from rsbench.cache import Cache, key_of
 from rsbench.errors import UserError
 from rsbench.files import file_hash, read_lines
@@ -16,6 +17,7 @@ CERTAINTIES = ("not visible", "guessing", "probably", "definitely")
 
 ANNOTATIONS = Path("attributes", "image_attribute_labels.txt")
 _NOT_SEEN = 255
+_LARGEST = 10_000_000
 _COLUMNS = ("image", "attribute", "present", "certainty", "time")
 
 
@@ -46,6 +48,10 @@ def _read_folder(root: Path) -> Table:
     classes = _numbered(root / "classes.txt")
     labels = _numbered(root / "image_class_labels.txt")
     attributes = _numbered(_attributes_file(root))
+    for name, values in (("images.txt", images), ("classes.txt", classes)):
+        twice = [value for value, count in Counter(values.values()).items() if count > 1]
+        if twice:
+            raise UserError(f"{root / name}: {twice[0]} is there twice")
     unlabelled = images.keys() ^ labels.keys()
     if unlabelled:
         raise UserError(
@@ -68,6 +74,13 @@ def _read_folder(root: Path) -> Table:
     )
 
 
+def list_folder(root: Path) -> tuple[tuple[str, ...], int, int]:
+    """Names of the images in the official folder, and the numbers of classes and attributes; all read anew."""
+    images, attributes = _numbered(root / "images.txt"), _numbered(_attributes_file(root))
+    read_annotations(root / ANNOTATIONS, tuple(images), tuple(attributes), _certainty_levels(root))
+    return tuple(images.values()), len(_numbered(root / "classes.txt")), len(attributes)
+
+
 def _numbered(path: Path) -> dict[int, str]:
     """Lines `NUMBER TEXT` as a dict."""
     found: dict[int, str] = {}
@@ -77,6 +90,8 @@ def _numbered(path: Path) -> dict[int, str]:
             raise UserError(f"{path}: expected lines of a number and a text, found '{line[:80]}'")
         if int(number) in found:
             raise UserError(f"{path}: number {number} is there twice")
+        if int(number) > _LARGEST:
+            raise UserError(f"{path}: number {number} is too large")
         found[int(number)] = text.strip()
     if not found:
         raise UserError(f"{path} is empty")
@@ -95,19 +110,18 @@ def _attributes_file(root: Path) -> Path:
 def _annotations(root: Path, images: tuple[int, ...], attributes: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
     """Presence (bool) and certainty (0..3) of each attribute in each image, from the cache if it has them."""
     path, levels = root / ANNOTATIONS, _certainty_levels(root)
-    if not path.exists():
+    if not path.is_file():
         raise UserError(f"{path} is not there: the copy is incomplete. python -m rsbench data get cub gets a whole one")
     cache = Cache("annotations")
     key = key_of("cub 1", file_hash(path), images, attributes, levels)
-    shape = (len(images), len(attributes))
-    with cache.lock("reading CUB's annotations"):
-        known = cache.get(key)
-        if known is None:
+    known = cache.get(key)
+    if known is None:
+        with cache.lock("reading CUB's annotations"):
             present, certainty = read_annotations(path, images, attributes, levels)
             planes = np.stack([present, (certainty & 1).astype(bool), certainty > 1])
             known = {"planes": np.packbits(planes, axis=2)}
             cache.put(key, **known)
-    present, low, high = np.unpackbits(known["planes"], axis=2, count=shape[1])
+    present, low, high = np.unpackbits(known["planes"], axis=2, count=len(attributes))
     return present.astype(bool), low + 2 * high
 
 
@@ -191,7 +205,7 @@ def _blocks(path: Path) -> Iterable[tuple[np.ndarray, ...]]:
             path,
             csv.ReadOptions(column_names=_COLUMNS, block_size=1 << 22),
             csv.ParseOptions(delimiter=" ", invalid_row_handler=set_aside),
-            csv.ConvertOptions(include_columns=list(types), column_types=types),
+            csv.ConvertOptions(include_columns=list(types), column_types=types, null_values=[]),
         )
     except (pa.ArrowInvalid, OSError) as error:
         raise UserError(f"{path}: expected rows of `{' '.join(_COLUMNS)}`: {error}") from None
@@ -203,7 +217,7 @@ def _blocks(path: Path) -> Iterable[tuple[np.ndarray, ...]]:
 
 def _irregular(row: str, path: Path) -> tuple[np.ndarray, ...]:
     fields = row.split()[: len(_COLUMNS) - 1]
-    if len(fields) < len(_COLUMNS) - 1 or not all(field.isdecimal() for field in fields):
+    if len(fields) < len(_COLUMNS) - 1 or not all(field.isdecimal() and len(field) < 9 for field in fields):
         raise UserError(f"{path}: expected rows of `{' '.join(_COLUMNS)}`, found '{row[:80]}'")
     return tuple(np.array([int(field)]) for field in fields)
 
@@ -214,15 +228,15 @@ def _read_npz_table(path: Path) -> Table:
     missing = [key for key in ("y", "Z", "class_names", "attribute_names") if key not in arrays]
     if missing:
         raise UserError(f"{path}: {', '.join(missing)} missing; it has {', '.join(arrays) or 'nothing'}")
-    y, Z = arrays["y"], arrays["Z"]
-    classes, attributes = (tuple(map(str, arrays[key])) for key in ("class_names", "attribute_names"))
+    classes, attributes = (tuple(map(str, np.ravel(arrays[key]))) for key in ("class_names", "attribute_names"))
+    names, y, Z = row_names(arrays, path), labels(arrays, path), arrays["Z"]
     packed = Z.dtype == np.uint8 and Z.ndim == 2 and Z.shape[1] == -(-len(attributes) // 8) != len(attributes)
     if packed:
         Z = np.unpackbits(Z, axis=1, count=len(attributes))
-    if Z.shape != (len(y), len(attributes)) or y.ndim != 1 or y.dtype.kind not in "iu":
-        raise UserError(f"{path}: y has shape {y.shape} and Z {Z.shape}, expected ({len(y)}, {len(attributes)}) for Z")
-    if not np.isin(y, np.arange(len(classes))).all():
-        raise UserError(f"{path}: y holds {y.max()}, but there are {len(classes)} class_names")
+    if Z.shape != (len(y), len(attributes)):
+        raise UserError(f"{path}: Z has shape {Z.shape}, expected ({len(y)}, {len(attributes)}), or its packed bits")
+    if len(names) != len(y):
+        raise UserError(f"{path}: {len(names)} names for {len(y)} labels in y")
     if not np.isin(Z, (0, 1)).all():
         raise UserError(f"{path}: Z holds other values than 0 and 1")
-    return Table(path, row_names(arrays, path), y.astype(int), Z.astype(bool), None, classes, attributes)
+    return Table(path, names, y, Z.astype(bool), None, classes, attributes)

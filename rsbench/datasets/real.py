@@ -6,9 +6,11 @@ that order is no evidence of anything; docs/data.md says more.
 """
 
 import dataclasses
+import inspect
+import logging
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -16,6 +18,8 @@ from rsbench.data import Data
 from rsbench.download import Archive
 from rsbench.errors import UserError
 from rsbench.files import data_root
+
+log = logging.getLogger(__name__)
 
 Source = Literal["auto", "disk", "simulated"]
 
@@ -26,6 +30,8 @@ class RealOrSimulated:
     #: The real data set's folder below RSBENCH_DATA, where it comes from, and how to come by it.
     archive: Archive
     how_to_get_real: str
+    #: Settings that the stand-in knows.
+    simulated_settings: tuple[str, ...] = ("difficulty", "draw")
 
     def __init__(self, source: Source = "auto", root: str | None = None):
         self.source = source
@@ -36,7 +42,15 @@ class RealOrSimulated:
         root = self.find()
         if root is not None:
             return self._read(root)
+        idle = [name for name, default in self._defaults().items() if getattr(self, name) != default]
+        if idle:
+            log.warning("the stand-in knows no %s: without effect", ", ".join(f"dataset.{name}" for name in idle))
         return dataclasses.replace(self._simulate(), how_to_get_real=self.how_to_get_real)
+
+    def _defaults(self) -> dict[str, Any]:
+        """Settings that only the real data set knows, with their default values."""
+        parameters = inspect.signature(type(self)).parameters.values()
+        return {p.name: p.default for p in parameters if p.name not in ("source", "root", *self.simulated_settings)}
 
     def find(self) -> Path | None:
         """Where the real data set is; None if the stand-in is to be taken."""

@@ -20,7 +20,7 @@ def check_split(split: Any) -> None:
     if isinstance(split, Sequence) and len(split) == len(PARTS):
         if all(isinstance(part, str) for part in split):
             return
-        if all(is_number(part) and part == int(part) and part >= 0 for part in split) and split[2] >= 2:
+        if all(is_number(part) and float(part).is_integer() and part >= 0 for part in split) and split[2] >= 2:
             return
     raise UserError(
         f"dataset.split={split}: expected counts of classes for {', '.join(PARTS)}, such as [100,50,50] with 2 or more "
@@ -50,8 +50,8 @@ def split_classes(split: Any, classes: Sequence[str], seed: int) -> tuple[np.nda
         if sum(counts) > len(classes):
             n = len(classes)
             raise UserError(
-                f"dataset.split={list(split)} asks for {sum(counts)} classes, but there are {n}: "
-                f"for example dataset.split=[{n - 2 * (n // 4)},{n // 4},{n // 4}]"
+                f"dataset.split={list(split)} asks for {sum(counts)} classes, but there are {n} with images: "
+                f"for example dataset.split=[{n - n // 4 - max(2, n // 4)},{n // 4},{max(2, n // 4)}]"
             )
         parts = np.split(order[: sum(counts)], np.cumsum(counts)[:2])
     if len(parts[2]) < 2:
@@ -64,13 +64,13 @@ def _named(path: Path, classes: Sequence[str]) -> np.ndarray:
     """Numbers of the classes that a file names, one a line, with or without CUB's number before the name."""
     if not path.is_file():
         raise UserError(f"dataset.split: there is no file {path} (seen from {Path.cwd()})")
-    numbers = {name: i for i, name in enumerate(classes)}
-    numbers |= {name.partition(".")[2] or name: i for name, i in numbers.items()}
+    numbers = {name.partition(".")[2] or name: i for i, name in enumerate(classes)}
+    numbers |= {name: i for i, name in enumerate(classes)}
     found = []
     for name in read_lines(path):
         if name not in numbers:
-            near = did_you_mean(name, numbers).split(" Known")[0]
-            raise UserError(f"{path}: '{name}' is no class of the data set. {near}")
+            near = did_you_mean(name, numbers).partition("Known")[0]
+            raise UserError(f"{path}: '{name}' is no class of the data set with images. {near}".rstrip())
         found.append(numbers[name])
     if len(set(found)) < len(found):
         raise UserError(f"{path} names a class twice")

@@ -12,7 +12,7 @@ import numpy as np
 from rsbench.data import Data, Names, Training
 from rsbench.datasets.generative import World, generate
 from rsbench.datasets.real import RealOrSimulated, Source, take
-from rsbench.datasets.sun_files import Scan, scan
+from rsbench.datasets.sun_files import Scan, list_annotations, scan, scene_of
 from rsbench.datasets.tags import Decision, TagMap, Vocabulary, clean, find_matcher, read_vocabulary
 from rsbench.download import Archive
 from rsbench.errors import UserError
@@ -105,6 +105,7 @@ class SUN(RealOrSimulated):
         folder="SUN2012",
         url="http://groups.csail.mit.edu/vision/SUN/releases/SUN2012.tar.gz",
     )
+    simulated_settings = ("difficulty", "draw", "matcher")
     how_to_get_real = "Get the real one with: python -m rsbench data get sun"
 
     def __init__(
@@ -167,11 +168,10 @@ class SUN(RealOrSimulated):
 
     def status(self, root: Path) -> tuple[bool, str]:
         """Whether the folder is complete, and what is in it."""
-        found = scan(root)
-        missing = sum(not (root / "Images" / f"{name}.jpg").exists() for name in found.images)
-        left_out = sum(found.left_out.values())
-        text = f"{len(found.images) - missing:,} of {len(found.images):,} images, {len(set(found.scenes)):,} scenes"
-        return not missing, text + (f", {left_out:,} annotations left out" if left_out else "")
+        files, _ = list_annotations(root)
+        missing = sum(not (root / "Images" / file).with_suffix(".jpg").exists() for file in files)
+        scenes = {scene_of(file) for file in files}
+        return not missing, f"{len(files) - missing:,} of {len(files):,} annotated images, {len(scenes):,} scenes"
 
     def _draw(self) -> Data:
         sizes = class_sizes()

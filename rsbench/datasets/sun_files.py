@@ -51,11 +51,7 @@ class UnusableError(ValueError):
 
 def scan(root: Path) -> Scan:
     """All annotations below a folder, from the cache if its content is known."""
-    if not (root / "Annotations").is_dir():
-        raise UserError(f"{root}: no folder Annotations in it, so it is not the SUN database: dataset.root=…/SUN2012")
-    files, excluded = _list(root / "Annotations")
-    if not files:
-        raise UserError(f"{root / 'Annotations'}: no annotations (*.xml) in it")
+    files, excluded = list_annotations(root)
     cache = Cache("annotations")
     with cache.lock("reading SUN's annotations"), ThreadPoolExecutor(cores()) as pool:
         hashes = b"".join(pool.map(file_hash, [root / "Annotations" / file for file in files]))
@@ -83,8 +79,11 @@ def scene_of(file: str) -> str:
     return "/".join(file.split("/")[1:-1]) or file.split("/")[0]
 
 
-def _list(folder: Path) -> tuple[list[str], int]:
-    """Annotation files in order, and how many are of excluded scenes."""
+def list_annotations(root: Path) -> tuple[list[str], int]:
+    """Annotation files in order, as paths below Annotations, and how many are of excluded scenes."""
+    folder = root / "Annotations"
+    if not folder.is_dir():
+        raise UserError(f"{root}: no folder Annotations in it, so it is not the SUN database: dataset.root=…/SUN2012")
     found, excluded = [], 0
     for place, folders, names in os.walk(folder):
         folders.sort()
@@ -94,6 +93,8 @@ def _list(folder: Path) -> tuple[list[str], int]:
             excluded += len(files)
         else:
             found += files
+    if not found:
+        raise UserError(f"{folder}: no annotations (*.xml) in it")
     return found, excluded
 
 

@@ -39,7 +39,7 @@ class ResNet50Attributes(Recipe):
 
     def check_params(self) -> None:
         """Refuse what could only fail later."""
-        self.check()
+        super().check_params()
         check_counts(self)
 
     def extract(self, data: Data) -> Data:

@@ -8,7 +8,7 @@ import numpy as np
 
 from rsbench.cache import Cache, key_of
 from rsbench.data import Data
-from rsbench.errors import UserError
+from rsbench.errors import UserError, first_line
 from rsbench.extractors.backbones import (
     Backbone,
     Device,
@@ -58,9 +58,11 @@ class ClipAttributes:
         check_counts(self)
         for name, text in (("prompt", self.prompt), ("plain_prompt", self.plain_prompt)):
             try:
-                text.format(part="part", value="value")
-            except (KeyError, IndexError, ValueError) as error:
+                one, other = (text.format(part="part", value=value) for value in ("one", "other"))
+            except (KeyError, IndexError, ValueError, AttributeError) as error:
                 raise UserError(f"extractor.{name}='{text}': {error}; it may hold {{part}} and {{value}}") from None
+            if one == other:
+                raise UserError(f"extractor.{name}='{text}': it must hold {{value}}")
 
     def extract(self, data: Data) -> Data:
         """Likeness to each attribute's sentence as features."""
@@ -116,6 +118,8 @@ def _text_features(folder: Path, identity: str, sentences: tuple[str, ...]) -> t
         tokenizer = _tokenizer(folder)
         model = place(_load_clip(folder), "cpu", "float32")
         tokens = tokenizer(list(sentences), padding=True, truncation=True, return_tensors="pt")
+        if len(torch.unique(tokens["input_ids"], dim=0)) < len(set(sentences)):
+            raise UserError(f"{folder}: its tokenizer does not tell the attributes' sentences apart")
         with torch.inference_mode():
             texts = model.get_text_features(**tokens).pooler_output.numpy()  # type: ignore[operator]
             scale = model.logit_scale.exp().numpy()  # type: ignore[operator]
@@ -132,10 +136,13 @@ def _load_clip(folder: Path) -> Any:
 
 
 def _tokenizer(folder: Path) -> Any:
+    # Without its files transformers makes a tokenizer that knows no word, and says nothing.
+    if not ((folder / "tokenizer.json").exists() or (folder / "vocab.json").exists()):
+        raise UserError(f"{folder}: no tokenizer in it (tokenizer.json): save it there with save_pretrained(folder)")
     try:
         return import_transformers().AutoTokenizer.from_pretrained(folder, local_files_only=True)
     except Exception as error:  # whatever a library makes of a stranger's files
-        raise UserError(f"{folder}: no usable tokenizer: {str(error).splitlines()[0]}") from None
+        raise UserError(f"{folder}: no usable tokenizer: {first_line(error)}") from None
 
 
 def _unit(rows: np.ndarray) -> np.ndarray:

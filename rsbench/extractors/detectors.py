@@ -46,8 +46,8 @@ class Recipe:
     head_batch: int = 32
     head_seed: int = 0
 
-    def check(self) -> None:
-        """Raise an error if detectors cannot be trained so."""
+    def check_params(self) -> None:
+        """Refuse what could only fail later."""
         for name in ("learning_rates", "weight_decays"):
             values = getattr(self, name)
             if not values or not all(is_number(value) and 0 <= value < float("inf") for value in values):
@@ -55,6 +55,8 @@ class Recipe:
         for name in ("epochs", "patience", "head_batch"):
             if getattr(self, name) < 1:
                 raise UserError(f"extractor.{name}={getattr(self, name)}: expected 1 or more")
+        if self.head_seed < 0:
+            raise UserError(f"extractor.head_seed={self.head_seed}: expected 0 or more")
 
 
 @dataclass(frozen=True)
@@ -85,10 +87,10 @@ def train_detectors(features: np.ndarray, training: Training, recipe: Recipe) ->
     settings = {name: getattr(recipe, name) for name in Recipe.__dataclass_fields__}
     made_of = (features, votes, training.validation, settings, version("torch"), file_hash(Path(__file__)))
     cache = Cache(f"detectors/{key_of(*made_of)}")
-    with cache.lock("training attribute detectors"):
-        final = cache.get("final")
-        if final is None:
-            final = _search(features, votes, training.validation, recipe, cache)
+    final = cache.get("final")
+    if final is None:
+        with cache.lock("training attribute detectors"):
+            final = cache.get("final") or _search(features, votes, training.validation, recipe, cache)
             cache.put("final", **final)
             for i in range(len(recipe.learning_rates) * len(recipe.weight_decays)):
                 cache.remove(f"candidate-{i}")
@@ -116,7 +118,9 @@ def _search(
         bar = tqdm(done, "detectors", len(grid), leave=False, bar_format=look, disable=not sys.stderr.isatty())
         losses = [float(found["loss"].min()) for found in bar]
         best = int(np.argmin(losses))
-        chosen = cache.get(f"candidate-{best}") or candidate(best)
+        if losses[best] == np.inf:
+            raise UserError("no learning rate gives a finite validation loss: try smaller extractor.learning_rates")
+        chosen = candidate(best)
         epochs = int(chosen["loss"].argmin()) + 1
         *_, (weight, bias) = _epochs(features, votes, *grid[best], epochs, recipe)
     tuned = Detectors(chosen["weight"], chosen["bias"], {})
@@ -149,7 +153,9 @@ def _stop_early(
     losses: list[float] = []
     best: dict[str, np.ndarray] = {}
     for weight, bias in _epochs(features, votes, rate, decay, recipe.epochs, recipe):
-        losses.append(cross_entropy(held_features @ weight + bias, held_votes))
+        with np.errstate(all="ignore"):  # of a layer that diverged
+            loss = cross_entropy(held_features @ weight + bias, held_votes)
+        losses.append(loss if np.isfinite(loss) else np.inf)
         if losses[-1] == min(losses):
             best = {"weight": weight, "bias": bias}
         if len(losses) - 1 - int(np.argmin(losses)) >= recipe.patience:

@@ -3,13 +3,13 @@
 import contextlib
 import ctypes
 import dataclasses
-import hashlib
 import io
 import logging
 import sys
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -18,14 +18,17 @@ from tqdm import tqdm
 
 from rsbench.cache import Cache, key_of
 from rsbench.data import Data, Training
-from rsbench.errors import UserError
+from rsbench.errors import UserError, first_line
 from rsbench.extractors.backbones import Backbone, Network
-from rsbench.files import cores
+from rsbench.files import cores, file_hash
 
 log = logging.getLogger(__name__)
 
 #: Images in an entry of the cache: what an interruption can lose.
 _ENTRY = 64
+
+#: Images with sides of a greater ratio are taken for damaged; scaled up they would fill the memory.
+_THINNEST = 50
 
 
 def image_features(
@@ -37,30 +40,39 @@ def image_features(
     the shape of its batch: so an image's features do not depend on what else is computed with it.
     """
     workers = workers or cores()
-    cache = Cache(f"features/{Path(backbone.name).name}-{key_of(backbone.identity, batch_size)}")
+    key = key_of(backbone.identity, batch_size, [version("torch"), version("pillow")])
+    cache = Cache(f"features/{Path(backbone.name).name}-{key}")
     with ThreadPoolExecutor(workers) as pool:
-        hashes = list(pool.map(_hash, images))
-    bad = {i: "there is no such file" for i, digest in enumerate(hashes) if digest is None}
-    with cache.lock(f"computing features of images with {backbone.name}"):
-        known = _known(cache)
-        todo = {digest: path for digest, path in zip(hashes, images, strict=True) if digest and digest not in known}
-        damaged = _compute(todo, backbone, batch_size, workers, cache, known)
-    bad |= {i: damaged[digest] for i, digest in enumerate(hashes) if digest in damaged}
+        read = list(pool.map(_hash, images))
+    hashes = {i: digest for i, digest in enumerate(read) if isinstance(digest, bytes)}
+    bad = {i: cause for i, cause in enumerate(read) if isinstance(cause, str)}
+    known = _known(cache)
+    if not known.keys() >= set(hashes.values()):
+        with cache.lock(f"computing features of images with {backbone.name}"):
+            known = _known(cache)  # by now another process may have made them
+            todo = {digest: images[i] for i, digest in hashes.items() if digest not in known}
+            damaged = _compute(todo, backbone, batch_size, workers, cache, known)
+        bad |= {i: damaged[digest] for i, digest in hashes.items() if digest in damaged}
     if len(bad) == len(images):
-        raise UserError(f"none of the {len(images)} images can be read; the first: {images[0]}: {bad[0]}")
+        raise UserError(
+            f"none of the {len(images)} images can be read; the first: {images[0]}: {bad[0]}. For features made "
+            "elsewhere: extractor=precomputed extractor.path=FILE"
+        )
     width = len(next(iter(known.values())))
     features = np.zeros((len(images), width), np.float32)
-    for i, digest in enumerate(hashes):
-        if i not in bad:
-            features[i] = known[digest]  # type: ignore[index]
+    for i in hashes.keys() - bad.keys():
+        features[i] = known[hashes[i]]
     return features, bad
 
 
-def _hash(path: Path) -> bytes | None:
+def _hash(path: Path) -> bytes | str:
+    """The hash of a file's content, or why it cannot be read."""
     try:
-        return hashlib.sha256(path.read_bytes()).digest()
-    except OSError:
-        return None
+        return file_hash(path)
+    except FileNotFoundError:
+        return "there is no such file"
+    except OSError as error:
+        return f"cannot be read: {error.strerror}"
 
 
 def _known(cache: Cache) -> dict[bytes, np.ndarray]:
@@ -98,7 +110,8 @@ def _compute(
     if fresh:
         _keep(fresh, cache)
     seconds = time.perf_counter() - started
-    log.info("features of %d images by %s: %.0f images/s", len(todo), backbone.name, len(todo) / seconds)
+    computed = len(todo) - len(damaged)
+    log.info("features of %d images by %s: %.0f images/s", computed, backbone.name, computed / seconds)
     return damaged
 
 
@@ -126,11 +139,7 @@ def _stream(
         good = [tensor for tensor in tensors if not isinstance(tensor, str)]
         if not good:
             return [(digest, str(cause)) for (digest, _), cause in zip(batch, tensors, strict=True)]
-        filled = torch.stack(good + [good[0]] * (batch_size - len(good)))
-        with torch.inference_mode():
-            dtype = getattr(torch, network.precision)
-            batch_in = filled.to(network.device, dtype, memory_format=torch.channels_last)
-            rows = iter(network.forward(batch_in).float().cpu().numpy())
+        rows = iter(_forward(network, good + [good[0]] * (batch_size - len(good))))
         return [
             (digest, tensor if isinstance(tensor, str) else next(rows).copy())
             for (digest, _), tensor in zip(batch, tensors, strict=True)
@@ -143,6 +152,19 @@ def _stream(
             for done in pool.map(run, batches):
                 bar.update(len(done))
                 yield from done
+
+
+def _forward(network: Network, tensors: list[Any]) -> np.ndarray:
+    """Features of a batch; what a network refuses is an error that says so."""
+    import torch
+
+    try:
+        with torch.inference_mode():
+            dtype = getattr(torch, network.precision)
+            batch = torch.stack(tensors).to(network.device, dtype, memory_format=torch.channels_last)
+            return network.forward(batch).float().cpu().numpy()
+    except (RuntimeError, ValueError, TypeError) as error:
+        raise UserError(f"the network cannot take these images: {first_line(error)}") from error
 
 
 def _keep_memory() -> None:
@@ -164,8 +186,12 @@ def _decode(path: Path, network: Network) -> Any:
 
     try:
         with Image.open(io.BytesIO(path.read_bytes())) as image:
+            if image.mode[0] in "IF":  # Pillow would clip them to white or black
+                return f"not a readable image: more than 8 bits a channel (mode {image.mode})"
+            if max(image.size) > _THINNEST * min(image.size):
+                return f"not a readable image: {image.width} × {image.height} pixels"
             return network.prepare(image.convert("RGB"))
-    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
+    except (OSError, SyntaxError, ValueError, MemoryError, Image.DecompressionBombError) as error:
         return "not a readable image: " + str(error).partition(" <_io")[0]
 
 

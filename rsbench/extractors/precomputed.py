@@ -44,10 +44,6 @@ class Precomputed(Recipe):
     content: Literal["auto", "features", "scores"] = "auto"
     names_file: str | None = None
 
-    def check_params(self) -> None:
-        """Refuse what could only fail later."""
-        self.check()
-
     def extract(self, data: Data) -> Data:
         """The file's scores as features, or those of detectors trained on its features."""
         if not self.path:
@@ -88,7 +84,7 @@ class Precomputed(Recipe):
         else:
             names = row_names(arrays, path)
         values = arrays[key]
-        if values.ndim != 2 or values.dtype.kind != "f":
+        if values.ndim != 2 or values.size == 0 or values.dtype.kind != "f":
             raise UserError(f"{path}: {key} has shape {values.shape} and type {values.dtype}, expected images × floats")
         if len(values) != len(names) and values.shape[1] == len(names):
             values = values.T  # one column per image, as Matlab users have it

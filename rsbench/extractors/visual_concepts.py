@@ -13,8 +13,8 @@ import numpy as np
 
 from rsbench.cache import key_of
 from rsbench.data import Data
-from rsbench.errors import UserError
-from rsbench.extractors.backbones import Backbone, Device, Network, Precision, first_line, place
+from rsbench.errors import UserError, first_line
+from rsbench.extractors.backbones import Backbone, Device, Network, Precision, place
 from rsbench.extractors.images import batch_images, check_counts, image_features
 from rsbench.extractors.scoring import all_images, score
 from rsbench.files import file_hash
