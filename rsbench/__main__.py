@@ -8,7 +8,7 @@ import sys
 for _variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_variable, "1")
 
-COMMANDS = ("plugins", "data", "track")
+COMMANDS = ("plugins", "new", "check", "data", "track")
 
 
 def main() -> int:
@@ -17,7 +17,11 @@ def main() -> int:
     if word in COMMANDS:
         from rsbench.cli.commands import main as command
 
-        return command(sys.argv[1:])
+        try:
+            return command(sys.argv[1:])
+        except BrokenPipeError:  # whoever was reading has seen enough
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return 0
     if word[:1].isalpha() and "=" not in word:
         from rsbench.errors import did_you_mean
 

@@ -10,6 +10,7 @@ import inspect
 import logging
 import os
 import sys
+import time
 import traceback
 import types
 import typing
@@ -22,7 +23,7 @@ import pluggy
 
 from rsbench import hookspecs
 from rsbench.annotation import ANNOTATIONS
-from rsbench.errors import UserError, did_you_mean
+from rsbench.errors import UserError, did_you_mean, first_line
 from rsbench.schema import is_union, literal_choices, make_schema, type_hints
 
 log = logging.getLogger(__name__)
@@ -64,6 +65,22 @@ class Component:
 
 
 @dataclass(frozen=True)
+class Plugin:
+    """Where components come from: its name, version (of a package), file, and how long its import took."""
+
+    name: str
+    version: str | None = None
+    file: Path | None = None
+    milliseconds: float = 0.0
+
+    @property
+    def conf(self) -> Path | None:
+        """The folder with its presets, if it ships one: `conf` beside its file."""
+        folder = self.file.parent / "conf" if self.file else None
+        return folder if folder is not None and folder.is_dir() else None
+
+
+@dataclass(frozen=True)
 class Broken:
     """A plugin that could not be used, and why."""
 
@@ -78,6 +95,7 @@ class Registry:
 
     components: dict[str, dict[str, Component]] = field(default_factory=lambda: {k: {} for k in (*KINDS, "annotation")})
     broken: list[Broken] = field(default_factory=list)
+    plugins: dict[str, Plugin] = field(default_factory=dict)
     contested: dict[tuple[str, str], str] = field(default_factory=dict)
 
     def __post_init__(self):
@@ -117,10 +135,14 @@ class Registry:
             raise UserError(f"{kind}={component.name}: {error}") from error
         return made
 
-    def add(self, plugin: str, load: Callable[[], Any]) -> None:
+    def add(self, plugin: str, load: Callable[[], Any], version: str | None = None) -> None:
         """Load one plugin and take in its components, all of them or none."""
         try:
+            started = time.perf_counter()
             module = load()
+            file = getattr(module, "__file__", None)
+            milliseconds = 1000 * (time.perf_counter() - started)
+            self.plugins[plugin] = Plugin(plugin, version, Path(file).resolve() if file else None, milliseconds)
             _check_marked(module)
             self._plugins.register(module, name=f"{plugin} {id(module)}")  # a package may bring several
             try:
@@ -172,14 +194,22 @@ def load() -> Registry:
         module = f"rsbench.{kind}s"
         registry.add(module, functools.partial(importlib.import_module, module))
     for entry in importlib.metadata.entry_points(group="rsbench"):
-        origin = f"{entry.dist.name} {entry.dist.version}" if entry.dist else entry.value
-        registry.add(origin, entry.load)
+        name, version = (entry.dist.name, entry.dist.version) if entry.dist else (entry.value, None)
+        if _wanted(name):
+            registry.add(f"{name} {version}" if version else name, entry.load, version)
     for folder in plugin_folders():
         for file in sorted(folder.glob("*.py")):
-            registry.add(str(file), functools.partial(_load_file, file.resolve()))
+            if _wanted(file.stem):
+                registry.add(str(file), functools.partial(_load_file, file.resolve()))
     for broken in registry.broken:
         log.warning("plugin %s is broken and was left out: %s", broken.plugin, broken.cause)
     return registry
+
+
+def _wanted(name: str) -> bool:
+    """Whether RSBENCH_LOAD_PLUGINS, names of packages and files with commas between them, lets a plugin load."""
+    named = os.environ.get("RSBENCH_LOAD_PLUGINS")
+    return named is None or name in [word.strip() for word in named.split(",")]
 
 
 def plugin_folders() -> list[Path]:
@@ -225,7 +255,10 @@ def _cause(error: BaseException) -> str:
         unknown = [word.strip("'\"") for word in str(error).split() if word.strip("'\"").startswith("rsbench_")]
         if unknown and unknown[0] not in known:
             return f"unknown hook {unknown[0]}. {did_you_mean(unknown[0], known)}"
-    return str(error) if isinstance(error, UserError) else f"{type(error).__name__}: {error}"
+    if isinstance(error, ModuleNotFoundError) and error.name:
+        package = error.name.partition(".")[0]
+        return f"needs the package '{package}', which is not installed: pip install {package}"
+    return str(error) if isinstance(error, UserError) else first_line(error)
 
 
 def check_parameters(component: Component, params: dict[str, Any]) -> None:

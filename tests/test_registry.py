@@ -28,7 +28,7 @@ def rsbench_learners():
 BROKEN = {
     "raises": ("raise RuntimeError('boom')", "RuntimeError: boom"),
     "exits": ("raise SystemExit(3)", "SystemExit: 3"),
-    "missing": ("import not_installed_anywhere", "No module named 'not_installed_anywhere'"),
+    "missing": ("import not_installed_anywhere", "pip install not_installed_anywhere"),
     "syntax": ("def broken(:", "SyntaxError"),
     "misspelt": (
         "from rsbench import hookimpl\n@hookimpl\ndef rsbench_learner(): return {}",

@@ -1,11 +1,11 @@
-"""Commands beside the Hydra run: what is installed, data sets, and sending results to MLflow."""
+"""Commands beside the Hydra run: plugins, data sets, and sending results to MLflow."""
 
 import argparse
 import logging
 import sys
 from pathlib import Path
 
-from rsbench.cli import data
+from rsbench.cli import data, plugins
 from rsbench.errors import UserError
 
 
@@ -13,9 +13,7 @@ def main(argv: list[str]) -> int:
     """Run a named command and return its exit code."""
     parser = argparse.ArgumentParser(prog="python -m rsbench")
     commands = parser.add_subparsers(required=True)
-    listing = commands.add_parser("plugins", help="list components, and plugins that are broken")
-    listing.add_argument("-v", "--verbose", action="store_true", help="with the tracebacks of broken plugins")
-    listing.set_defaults(run=plugins)
+    plugins.add_commands(commands)
     data.add_commands(commands)
     sending = commands.add_parser("track", help="send finished runs to MLflow, each once")
     sending.add_argument("folder", type=Path, metavar="DIR", help="a run's or a sweep's folder, or one above")
@@ -28,21 +26,6 @@ def main(argv: list[str]) -> int:
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
-
-
-def plugins(args: argparse.Namespace) -> int:
-    """Print every component with its plugin, then what is broken and why."""
-    from rsbench.registry import load
-
-    registry = load()
-    for kind, components in registry.components.items():
-        for component in components.values():
-            print(f"{kind:<13} {component.name:<17} {component.plugin}")
-    for broken in registry.broken:
-        print(f"broken        {broken.plugin}: {broken.cause}")
-        if args.verbose:
-            print(broken.traceback)
-    return 1 if registry.broken else 0
 
 
 def track(args: argparse.Namespace) -> int:

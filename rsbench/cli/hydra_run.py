@@ -40,6 +40,7 @@ def main(argv: list[str]) -> int:
     if not showing:
         logging.basicConfig(format="%(message)s", level=logging.WARNING)
     configs.store(registry.load())
+    configs.add_presets(registry.load())
     # Jobs may run in other processes and folders; they are to find the same plugins.
     folders = [str(folder.resolve()) for folder in registry.plugin_folders() if folder.is_dir()]
     os.environ["RSBENCH_PLUGINS"] = os.pathsep.join(folders)

@@ -19,7 +19,7 @@ from tqdm import tqdm
 from rsbench import registry, results
 from rsbench.data import Data
 from rsbench.errors import UserError
-from rsbench.files import write_whole
+from rsbench.files import file_hash, write_whole
 from rsbench.run import Spec, run_seed, unit
 from rsbench.tracking import settings
 
@@ -83,6 +83,7 @@ def _compute(config: dict[str, Any], folder: Path, sweep: dict[str, Any] | None)
             "overrides": list(HydraConfig.get().overrides.task),
             "tracking": tracking,
             "fingerprint": fingerprint,
+            "plugins": _plugins(spec),
             "seeds": list(seeds),
             "versions": results.versions(),
             "git_commit": results.git_commit(),
@@ -139,6 +140,21 @@ def _swept_values(sweep: dict[str, Any] | None) -> list[str]:
     """The job's values of what the sweep goes over, beside the method and the preprocessor."""
     swept = set(sweep["swept"]) - {"method", "preprocessor"} if sweep else set()
     return [word for word in HydraConfig.get().overrides.task if word.partition("=")[0].lstrip("+") in swept]
+
+
+def _plugins(spec: Spec) -> list[dict[str, Any]]:
+    """The components in use that are not rsbench's own: where they come from, by version and by content."""
+    used = [spec.registry.get(kind, spec.config[kind]["name"]) for kind in spec.registry.components]
+    return [
+        {
+            "component": f"{component.kind}={component.name}",
+            "plugin": component.plugin,
+            "version": spec.registry.plugins[component.plugin].version,
+            "sha256": file_hash(component.source).hex(),
+        }
+        for component in used
+        if component.source
+    ]
 
 
 def _plugin_files(spec: Spec) -> list[Path]:

@@ -1,0 +1,339 @@
+"""The contract checks: all built-in components keep every promise, and for each promise some wrong plugin is caught."""
+
+import dataclasses
+import functools
+
+import numpy as np
+import pytest
+
+from rsbench import checks, registry
+from rsbench.aggregators import Ones, Sample
+from rsbench.data import Data
+from rsbench.datasets import Synthetic
+from rsbench.learners import Ellipsotron, Learner, RelevanceLearner
+from rsbench.preprocessors import Center
+from rsbench.protocols import PerClass
+
+BUILT_IN = [
+    (kind, name)
+    for kind, components in registry.load().components.items()
+    for name, component in components.items()
+    if kind != "annotation" and component.source is None
+]
+
+
+@pytest.mark.parametrize(("kind", "name"), BUILT_IN, ids="-".join)
+def test_built_in_components_keep_every_promise(kind, name, tmp_path):
+    config = {"name": name}
+    if name == "arrays":
+        rng = np.random.default_rng(0)
+        np.savez(tmp_path / "a.npz", X=rng.random((8, 3)), y=np.arange(8) % 2, Z=rng.random((8, 3)) < 0.5)
+        config["path"] = str(tmp_path / "a.npz")
+    make = functools.partial(registry.load().build, kind, config)
+    broken = {str(v.promise): v.cause for v in checks.verdicts(kind, make) if not v.kept}
+    assert not broken
+
+
+def test_ones_are_neutral(rng):
+    Z = rng.random((5, 3)) < 0.5
+    assert (Ones().fit(Z, np.zeros(5, int)).relevance(Z, np.zeros(5, int)) == 1).all()
+
+
+class Step(RelevanceLearner):
+    """A right learner, for wrong ones to differ from in one thing."""
+
+    def __init__(self, rate: float = 0.1):
+        super().__init__()
+        self.rate = rate
+
+    def step_vector(self, X, R):
+        return R * X
+
+    def tau(self, loss, squared_norm):
+        return self.rate
+
+
+class AsksForMagic(Step):
+    def partial_fit(self, X, y, classes=None, *, magic=None):
+        return super().partial_fit(X, y, classes)
+
+
+class LastOfTheBlock(Step):
+    def partial_fit(self, X, y, classes=None, *, relevance=None):
+        return super().partial_fit(X[-1:], y[-1:], classes, relevance=relevance[-1:])
+
+
+class LearnsWhileAsked(Step):
+    def decision_function(self, X):
+        scores = super().decision_function(X)
+        self.coef_ = self.coef_ * 0.9
+        return scores
+
+
+class CentresItsQuestions(Step):
+    def decision_function(self, X):
+        return super().decision_function(X - X[:1])
+
+
+class Peeks(Step):
+    def decision_function(self, X, relevance=None):
+        return super().decision_function(X if relevance is None else X * relevance)
+
+
+class Dices(Step):
+    def tau(self, loss, squared_norm):
+        return np.random.default_rng().random()
+
+
+class TwoColumns(Step):
+    def decision_function(self, X):
+        return self._scores(X)
+
+
+class WrongWay(Step):
+    def decision_function(self, X):
+        return -super().decision_function(X)
+
+
+class TenClasses(Step):
+    def _init(self, n_classes, X):
+        super()._init(min(n_classes, 10), X)
+
+
+class NeedsTwoFeatures(Step):
+    def step_vector(self, X, R):
+        return R * X / X.std(axis=1, keepdims=True)
+
+
+class DoubleOnly(Step):
+    def step_vector(self, X, R):
+        return np.frombuffer(np.ascontiguousarray(R * X.view(np.float64)).tobytes()).reshape(X.shape)
+
+
+class OnlySeen(Step):
+    def decision_function(self, X):
+        scores = super().decision_function(X)
+        return scores[:, np.abs(self.coef_).sum(axis=1) > 0]
+
+
+class Forgets(Step):
+    def get_params(self, deep=True):
+        return {}
+
+    def __init__(self, rate: float = 0.1):
+        super().__init__(rate)
+        Forgets.made = getattr(Forgets, "made", 0) + 1
+        self.rate = rate * Forgets.made
+
+
+class HoldsALambda(Step):
+    def partial_fit(self, X, y, classes=None, *, relevance=None):
+        self.hook_ = lambda: None
+        return super().partial_fit(X, y, classes, relevance=relevance)
+
+
+class Explodes(Step):
+    def tau(self, loss, squared_norm):
+        return 1 / squared_norm**20
+
+
+class NormalisesInPlace(Step):
+    def partial_fit(self, X, y, classes=None, *, relevance=None):
+        X /= 2
+        return super().partial_fit(X, y, classes, relevance=relevance)
+
+
+class FavoursTheFirst(Step):
+    def tau(self, loss, squared_norm):
+        return 0.1
+
+    def _scores(self, X):
+        scores = super()._scores(X)
+        scores[:, 0] += 1
+        return scores
+
+
+class Halves:
+    def __init__(self, value=0.0):
+        self.value = value
+
+    def fit(self, Z, y):
+        return self
+
+    def relevance(self, Z, y):
+        return np.where(Z, 1.0, self.value)
+
+
+class Foresees(Sample):
+    def relevance(self, Z, y):
+        return super().relevance(Z, y) + np.asarray(Z, float).mean(axis=0)
+
+
+class LearnsFromQuestions(Sample):
+    seen = 0.0
+
+    def relevance(self, Z, y):
+        self.seen += float(np.sum(Z))
+        return super().relevance(Z, y) + self.seen
+
+
+class RollsDice(Sample):
+    def relevance(self, Z, y):
+        return super().relevance(Z, y) + np.random.default_rng().random()
+
+
+class Clears(Sample):
+    def relevance(self, Z, y):
+        R = super().relevance(Z, y)
+        if Z.dtype == bool:
+            Z[:] = False
+        return R
+
+
+class DropsRows(Center):
+    def transform(self, X):
+        return super().transform(X)[:-1]
+
+
+class DividesByDeviation(Center):
+    def transform(self, X):
+        with np.errstate(all="ignore"):
+            return (X - self.mean_) / X.std(axis=0)
+
+
+class CentresTheBatch(Center):
+    def transform(self, X):
+        return X - X.mean(axis=0)
+
+
+class KeepsLearning(Center):
+    def transform(self, X):
+        made = super().transform(X)
+        self.partial_fit(X)
+        return made
+
+
+class InPlace(Center):
+    def transform(self, X):
+        X -= self.mean_
+        return X
+
+
+class FitsOnTest(Center):
+    def __init__(self):
+        super().__init__()
+        self.fit_on = "test"
+
+
+class TriesOnTraining(PerClass):
+    def plan(self, y, test, rng):
+        steps, test = super().plan(y, test, rng)
+        return steps, np.concatenate([test, steps[0]])
+
+
+class SameForAllSeeds(PerClass):
+    def plan(self, y, test, rng):
+        return super().plan(y, test, np.random.default_rng(0))
+
+
+class Unseeded(PerClass):
+    def plan(self, y, test, rng):
+        return super().plan(y, test, np.random.default_rng())
+
+
+class ShortVotes:
+    def load(self):
+        data = Synthetic().load()
+        return dataclasses.replace(data, Z=data.Z[:, 1:])
+
+
+class Drifts:
+    def load(self):
+        return Synthetic(draw=int(np.random.default_rng().integers(10**6))).load()
+
+
+class Unsure:
+    def load(self):
+        return dataclasses.replace(Synthetic().load(), simulated=None)
+
+
+class NoFeatures:
+    def extract(self, data):
+        return data
+
+
+class OneRow:
+    def extract(self, data):
+        return Data(X=np.ones((1, 1)), y=data.y[:1], Z=data.Z[:1])
+
+
+WRONG = [
+    ("learner", "says_what_it_wants", AsksForMagic),
+    ("learner", "block_is_one_by_one", LastOfTheBlock),
+    ("learner", "prediction_is_pure", LearnsWhileAsked),
+    ("learner", "prediction_is_pure", CentresItsQuestions),
+    ("learner", "prediction_sees_no_annotation", Peeks),
+    ("learner", "is_deterministic", Dices),
+    ("learner", "two_classes", TwoColumns),
+    ("learner", "two_classes", WrongWay),
+    ("learner", "many_classes", TenClasses),
+    ("learner", "one_feature", NeedsTwoFeatures),
+    ("learner", "float32", DoubleOnly),
+    ("learner", "unseen_classes", OnlySeen),
+    ("learner", "clone", Forgets),
+    ("learner", "pickle", HoldsALambda),
+    ("learner", "stays_finite", Explodes),
+    ("learner", "leaves_its_inputs", NormalisesInPlace),
+    ("learner", "classes_are_equal", FavoursTheFirst),
+    ("aggregator", "values", Halves),
+    ("aggregator", "values", functools.partial(Halves, np.inf)),
+    ("aggregator", "is_causal", Foresees),
+    ("aggregator", "sees_the_pool_only", LearnsFromQuestions),
+    ("aggregator", "is_deterministic", RollsDice),
+    ("aggregator", "is_deterministic", Clears),
+    ("preprocessor", "keeps_the_shape", DropsRows),
+    ("preprocessor", "keeps_the_shape", DividesByDeviation),
+    ("preprocessor", "rows_are_independent", CentresTheBatch),
+    ("preprocessor", "leaves_its_inputs", KeepsLearning),
+    ("preprocessor", "leaves_its_inputs", InPlace),
+    ("preprocessor", "says_what_it_is_fitted_on", FitsOnTest),
+    ("protocol", "tests_on_other_samples", TriesOnTraining),
+    ("protocol", "is_drawn_by_its_seed", SameForAllSeeds),
+    ("protocol", "is_drawn_by_its_seed", Unseeded),
+    ("dataset", "is_whole", ShortVotes),
+    ("dataset", "is_deterministic", Drifts),
+    ("dataset", "says_whether_it_is_simulated", Unsure),
+    ("extractor", "gives_features_or_says_why_not", NoFeatures),
+    ("extractor", "gives_features_or_says_why_not", OneRow),
+]
+
+
+def name_of(make):
+    return getattr(make, "__name__", "partial")
+
+
+@pytest.mark.parametrize(("kind", "name", "make"), WRONG, ids=[f"{k}-{n}-{name_of(m)}" for k, n, m in WRONG])
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_a_wrong_plugin_is_caught(kind, name, make):
+    (promise,) = (promise for promise in checks.promises(kind) if promise.name == name)
+    with pytest.raises(Exception):  # noqa: B017 - whatever the stranger's code or the check raises
+        promise.check(make)
+    (verdict,) = (verdict for verdict in checks.verdicts(kind, make) if verdict.promise == promise)
+    assert not verdict.kept and verdict.cause
+
+
+def test_every_promise_has_a_wrong_plugin_and_a_sentence():
+    everything = [p for kind in registry.KINDS for p in checks.promises(kind)]
+    assert {(p.kind, p.name) for p in everything} == {(kind, name) for kind, name, _ in WRONG}
+    assert all(p.says.endswith(".") for p in everything)
+
+
+def test_the_right_learner_is_not_caught():
+    assert all(verdict.kept for verdict in checks.verdicts("learner", Step))
+    assert all(verdict.kept for verdict in checks.verdicts("learner", functools.partial(Ellipsotron, C=10)))
+    assert issubclass(Step, Learner)
+
+
+def test_unknown_kinds_are_named():
+    with pytest.raises(ValueError, match="known: learner"):
+        checks.promises("teacher")
