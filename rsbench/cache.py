@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from filelock import FileLock, Timeout
 
 from rsbench.errors import UserError
 from rsbench.files import write_whole
@@ -88,6 +87,8 @@ class Cache:
     @contextlib.contextmanager
     def lock(self, what: str) -> Iterator[None]:
         """Only one process at a time makes `what` in this folder; the others wait, and find it made."""
+        from filelock import FileLock, Timeout
+
         lock = FileLock(self.folder / ".lock")
         try:
             self.folder.mkdir(parents=True, exist_ok=True)

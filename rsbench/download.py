@@ -10,12 +10,12 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from filelock import FileLock
 from tqdm import tqdm
 
+from rsbench.datasets.real import Archive
 from rsbench.errors import UserError
 
 log = logging.getLogger(__name__)
@@ -26,19 +26,6 @@ _TIMEOUT = 30
 _ATTEMPTS = 5
 #: Space that unpacking takes, in sizes of the archive; images hardly compress.
 _UNPACKED = 1.3
-
-
-@dataclass(frozen=True)
-class Archive:
-    """Where a data set comes from: its folder, and the archive that holds it and files to lie beside it.
-
-    Where no md5 is known, the archive's own checksums, which unpacking verifies, are all there is.
-    """
-
-    folder: str
-    url: str = ""
-    md5: str = ""
-    beside: tuple[str, ...] = ()
 
 
 def get(archive: Archive, root: Path, url: str | None = None) -> bool:

@@ -41,7 +41,7 @@ def file_hash(path: Path) -> bytes:
 def read_text(path: Path) -> str:
     """A text file's content; an error that names the file if it cannot be read."""
     try:
-        return path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         cause = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
         raise UserError(f"cannot read {path}: {cause}") from None

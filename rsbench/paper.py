@@ -36,6 +36,11 @@ ERROR_AT_10 = {
     "cub": {"lean": 82, "feature_scaling": 82, "ellipsotron": 74, "class_soft": 74},
 }
 
+_EXTRACTOR_HARMLESS = (
+    *("backbone", "path", "array", "content", "names_file", "weights", "model"),
+    *("device", "workers", "batch_size"),
+)
+
 #: Settings that leave an experiment the paper's.
 HARMLESS = (
     "+experiment=",
@@ -47,12 +52,13 @@ HARMLESS = (
     "dataset.root=",
     "dataset.split",
     "dataset.on_bad_image=",
+    "dataset.vocabulary=",
     "extractor=",
-    *(f"extractor.{name}=" for name in ("backbone", "path", "weights", "model", "device", "workers", "batch_size")),
+    *(f"extractor.{name}=" for name in _EXTRACTOR_HARMLESS),
 )
 
 #: Classes in the paper's experiments.
-CLASSES = {"sun": 41, "cub": 50}
+CLASSES = {"sun": 41, "cub": 50, "sun_stream": 100, "c_scan": 41}
 
 
 def published(info: dict[str, Any], measure: str, step: int) -> float | None:

@@ -627,6 +627,12 @@ def test_names_match_by_folder_and_file_with_or_without_endings():
         UserError, match=r"two images of the data set are called x: give names with more of their folders"
     ):
         match_names(paths, (Path("x.jpg"),), Path("f"))
+    bar = [Path("R/Images/b/bar/indoor/sun_1.jpg"), Path("R/Images/a/abbey/x.jpg")]
+    cafe = (Path("c/cafe/indoor/sun_1.jpg"), Path("a/abbey/x.jpg"))
+    assert match_names(bar, cafe, Path("f")).tolist() == [-1, 1]
+    assert match_names(bar, (*cafe, Path("b/bar/indoor/sun_1.jpg")), Path("f")).tolist() == [2, 1]
+    with pytest.raises(UserError, match="row 1 has an empty name"):
+        match_names(paths, (Path("a/x"), Path("")), Path("f"))
     with pytest.raises(UserError, match="two rows are named"):
         match_names(paths, (Path("a/x.jpg"), Path("a/x.jpg")), Path("f"))
 

@@ -1,6 +1,7 @@
 """Commands beside the Hydra run: plugins, data sets, and sending results to MLflow."""
 
 import argparse
+import io
 import logging
 import sys
 from pathlib import Path
@@ -21,6 +22,8 @@ def main(argv: list[str]) -> int:
     sending.set_defaults(run=track)
     args = parser.parse_args(argv)
     logging.basicConfig(format="%(message)s", level=logging.ERROR)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # a terminal may not know every letter that people type
     try:
         return args.run(args)
     except UserError as error:

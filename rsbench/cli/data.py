@@ -4,8 +4,7 @@ import argparse
 import sys
 from typing import Any
 
-from rsbench import download, registry
-from rsbench.datasets.sun import PAPER_COUNTS
+from rsbench import registry
 from rsbench.errors import UserError, did_you_mean
 from rsbench.files import data_root
 
@@ -33,6 +32,8 @@ def get(args: argparse.Namespace) -> int:
     available = _archives()
     if args.name not in available:
         raise UserError(f"unknown data set '{args.name}'. {did_you_mean(args.name, available)}")
+    from rsbench import download
+
     archive = available[args.name].archive
     folder = data_root() / archive.folder
     new = download.get(archive, data_root(), args.url)
@@ -61,14 +62,22 @@ def status(args: argparse.Namespace) -> int:
 
 def explain(args: argparse.Namespace) -> int:
     """Print every tag with the terms it stands for, or why there are none, then the counts beside the paper's."""
+    from rsbench.datasets.sun import PAPER_COUNTS
+
     able = {name: cls for name, cls in _archives().items() if hasattr(cls, "explain")}
     if args.name not in able:
         raise UserError(f"data set '{args.name}' has no tags to explain. {did_you_mean(args.name, able)}")
+    if args.top < 0:
+        raise UserError(f"--top {args.top}: expected 0 or more")
     tags, simulated = able[args.name](root=args.root, vocabulary=args.vocabulary, matcher=args.matcher).explain()
     decisions = tags.decisions()
+    room = 32 if args.top else max(len(decision.tag) for decision in decisions)
     for decision in decisions[: args.top or None]:
-        terms = ", ".join(decision.terms) or "–"
-        print(f"{decision.count:>7}  {_short(decision.tag):<32} {_short(terms):<32} {decision.why}")
+        terms = ", ".join(decision.terms) or "-"
+        forms = [form for form in decision.typed if form != decision.tag]
+        typed = f"; typed {', '.join(forms[:3] if args.top else forms)}" if forms else ""
+        shown = [_short(_printable(text), room).ljust(min(room, 32)) for text in (decision.tag, terms)]
+        print(f"{decision.count:>7}  {' '.join(shown)} {decision.why}{_printable(typed)}")
     if 0 < args.top < len(decisions):
         print(f"     …  {len(decisions) - args.top} more; --top 0 for all")
     print(f"\n{'':<40} {'here':>10} {'paper':>10}")
@@ -80,8 +89,13 @@ def explain(args: argparse.Namespace) -> int:
     return 0
 
 
-def _short(text: str) -> str:
-    return text if len(text) <= 32 else text[:31] + "…"
+def _short(text: str, room: int) -> str:
+    return text if len(text) <= room else text[: room - 1] + "…"
+
+
+def _printable(text: str) -> str:
+    """Text that strangers typed, without characters that could confuse a terminal."""
+    return "".join(c if c.isprintable() else "?" for c in text)
 
 
 def _archives() -> dict[str, Any]:

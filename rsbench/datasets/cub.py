@@ -8,9 +8,8 @@ import numpy as np
 from rsbench.data import Data, Names, Training
 from rsbench.datasets.cub_files import CERTAINTIES, Table, list_folder, read_table
 from rsbench.datasets.generative import World, generate
-from rsbench.datasets.real import RealOrSimulated, Source, take
+from rsbench.datasets.real import Archive, RealOrSimulated, Source, take
 from rsbench.datasets.splits import check_split, split_classes
-from rsbench.download import Archive
 from rsbench.errors import UserError, is_number
 
 #: The 28 groups of CUB's 312 attributes, in the order of its attributes.txt.

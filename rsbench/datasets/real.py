@@ -15,13 +15,25 @@ from typing import Any, Literal
 import numpy as np
 
 from rsbench.data import Data
-from rsbench.download import Archive
 from rsbench.errors import UserError
 from rsbench.files import data_root
 
 log = logging.getLogger(__name__)
 
 Source = Literal["auto", "disk", "simulated"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Archive:
+    """Where a data set comes from: its folder, and the archive that holds it and files to lie beside it.
+
+    Where no md5 is known, the archive's own checksums, which unpacking verifies, are all there is.
+    """
+
+    folder: str
+    url: str = ""
+    md5: str = ""
+    beside: tuple[str, ...] = ()
 
 
 class RealOrSimulated:
@@ -42,10 +54,14 @@ class RealOrSimulated:
         root = self.find()
         if root is not None:
             return self._read(root)
+        self._say_idle()
+        return dataclasses.replace(self._simulate(), how_to_get_real=self.how_to_get_real)
+
+    def _say_idle(self) -> None:
+        """Warn of settings that the stand-in does not know."""
         idle = [name for name, default in self._defaults().items() if getattr(self, name) != default]
         if idle:
             log.warning("the stand-in knows no %s: without effect", ", ".join(f"dataset.{name}" for name in idle))
-        return dataclasses.replace(self._simulate(), how_to_get_real=self.how_to_get_real)
 
     def _defaults(self) -> dict[str, Any]:
         """Settings that only the real data set knows, with their default values."""

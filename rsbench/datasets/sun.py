@@ -11,10 +11,9 @@ import numpy as np
 
 from rsbench.data import Data, Names, Training
 from rsbench.datasets.generative import World, generate
-from rsbench.datasets.real import RealOrSimulated, Source, take
-from rsbench.datasets.sun_files import Scan, list_annotations, scan, scene_of
+from rsbench.datasets.real import Archive, RealOrSimulated, Source, take
+from rsbench.datasets.sun_files import Scan, image_of, list_annotations, scan, scene_of
 from rsbench.datasets.tags import Decision, TagMap, Vocabulary, clean, find_matcher, read_vocabulary
-from rsbench.download import Archive
 from rsbench.errors import UserError
 from rsbench.seeds import stream
 
@@ -132,12 +131,16 @@ class SUN(RealOrSimulated):
         """The way from tags to terms, and whether the tags are simulated."""
         root = self.find()
         if root is None:
+            self._say_idle()
             return self._simulated_tags(self._draw()), True
         return self._tags(scan(root)), False
 
     def _tags(self, found: Scan) -> Tags:
         if not self.vocabulary:
-            raise UserError("SUN's tags need terms to be matched with: dataset.vocabulary=FILE, one term a line")
+            raise UserError(
+                "SUN's tags need terms to be matched with: dataset.vocabulary=FILE, one term a line "
+                "(data explain: --vocabulary FILE)"
+            )
         mapping = TagMap(read_vocabulary(Path(self.vocabulary)), self.matcher)
         left_out = {**found.left_out, **({"empty names": found.empty_names} if found.empty_names else {})}
         return Tags(found.tags, len(set(found.scenes)), mapping, left_out)
@@ -146,6 +149,8 @@ class SUN(RealOrSimulated):
         found = scan(root)
         tags = self._tags(found)
         Z = tags.mapping.votes(found.tags)
+        if not Z.any():
+            raise UserError(f"no tag of {root} matches any term of {self.vocabulary}: is it the right vocabulary?")
         scenes, y = np.unique(found.scenes, return_inverse=True)
         large = np.bincount(y)[y] >= self.background_below
         kept, labels = np.unique(y[large], return_inverse=True)
@@ -154,7 +159,7 @@ class SUN(RealOrSimulated):
                 f"{root}: {len(kept)} scenes have {self.background_below} images or more, at least two are needed: "
                 "lower dataset.background_below"
             )
-        images = [root / "Images" / f"{name}.jpg" for name in found.images]
+        images = [image_of(root, name) for name in found.images]
         others = np.flatnonzero(~large)
         return Data(
             y=labels,
@@ -169,7 +174,7 @@ class SUN(RealOrSimulated):
     def status(self, root: Path) -> tuple[bool, str]:
         """Whether the folder is complete, and what is in it."""
         files, _ = list_annotations(root)
-        missing = sum(not (root / "Images" / file).with_suffix(".jpg").exists() for file in files)
+        missing = sum(not image_of(root, file[: -len(".xml")]).exists() for file in files)
         scenes = {scene_of(file) for file in files}
         return not missing, f"{len(files) - missing:,} of {len(files):,} annotated images, {len(scenes):,} scenes"
 

@@ -7,6 +7,7 @@ counts ("TV table": table). A tag that matches nothing is dropped.
 
 import difflib
 import functools
+import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -20,25 +21,39 @@ from rsbench.files import read_text
 #: Snowball's English stemmer, which its authors also call Porter2; not the older `porter`.
 STEMMER = "english"
 
-_SUFFIXES = ("crop", "cropped", "occ", "occl", "occluded")
+_SUFFIXES = ("crop", "cropp", "cropped", "occ", "occl", "occluded")
 #: Words this near to one of these, and with the same first letters, are a suffix misspelt.
-_MISSPELT = {"oc": ("occluded", 0.75), "cro": ("cropped", 0.85)}
-_EDGES = " \t.,;:!?'\"()[]{}<>*/\\"
+_MISSPELT = {"oc": ("occluded", 0.8), "cro": ("cropped", 0.85)}
+_WORDS_OF_THEIR_OWN = ("occluder", "cropper")
+_EDGES = " \t.,;:!?'\"()[]{}<>*/\\-–—+&#"
+#: What may stand between a word and its suffix in place of a space.
+_JOINTS = re.compile(r"[-–—,;/(+&]")
 
 
 def clean(tag: str) -> str:
     """The tag in lower case, words apart by single spaces, without suffixes that say how the object is seen."""
     text = unicodedata.normalize("NFKC", tag).lower().replace("_", " ")
-    words = [word for word in (word.strip(_EDGES) for word in text.split()) if word]
+    words = [part for word in text.split() for part in _apart(word.strip(_EDGES))]
     while len(words) > 1 and _is_suffix(words[-1]):
         words.pop()
+    if len(words) > 2 and words[-1].isdecimal() and _is_suffix(words[-2]):  # "table crop 2"
+        return clean(" ".join(words[:-1]))
     return " ".join(words)
+
+
+def _apart(word: str) -> list[str]:
+    """A word, or a word and the suffix that is joined to it by other than a space."""
+    joints = list(_JOINTS.finditer(word))
+    if joints and _is_suffix(word[joints[-1].end() :]):
+        return [*_apart(word[: joints[-1].start()].strip(_EDGES)), word[joints[-1].end() :]]
+    return [word] if word else []
 
 
 @functools.cache
 def _is_suffix(word: str) -> bool:
-    if word in _SUFFIXES:
-        return True
+    word = word.rstrip("0123456789")
+    if word in _SUFFIXES or word in _WORDS_OF_THEIR_OWN:
+        return word in _SUFFIXES
     for start, (right, least) in _MISSPELT.items():
         if word.startswith(start) and difflib.SequenceMatcher(None, word, right).ratio() >= least:
             return True
@@ -125,6 +140,7 @@ class Decision:
     count: int
     terms: tuple[str, ...]
     why: str
+    typed: tuple[str, ...]
 
 
 class TagMap:
@@ -152,13 +168,14 @@ class TagMap:
 
     def decisions(self, counts: Mapping[str, int]) -> list[Decision]:
         """What became of each cleaned tag, the most frequent first."""
-        cleaned: dict[str, int] = {}
-        for tag, count in counts.items():
-            cleaned[clean(tag)] = cleaned.get(clean(tag), 0) + count
+        cleaned: dict[str, dict[str, int]] = {}
+        for typed, count in counts.items():
+            cleaned.setdefault(clean(typed), {})[typed] = count
         found = []
-        for tag, count in sorted(cleaned.items(), key=lambda item: (-item[1], item[0])):
+        for tag, forms in sorted(cleaned.items(), key=lambda item: (-sum(item[1].values()), item[0])):
             word, terms = self._matcher(tag.split()), tuple(self.vocabulary.terms[i] for i in self.terms(tag))
-            found.append(Decision(tag, count, terms, _why(tag, word, bool(terms))))
+            typed_forms = tuple(sorted(forms, key=lambda form: (-forms[form], form)))
+            found.append(Decision(tag, sum(forms.values()), terms, _why(tag, word, bool(terms)), typed_forms))
         return found
 
 

@@ -14,7 +14,6 @@ from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
-from tqdm import tqdm
 
 from rsbench.cache import Cache, key_of
 from rsbench.data import Training
@@ -102,6 +101,8 @@ def _search(
     features: np.ndarray, votes: np.ndarray, validation: np.ndarray, recipe: Recipe, cache: Cache
 ) -> dict[str, np.ndarray]:
     """Train each candidate, take the best, and train it anew on all images."""
+    from tqdm import tqdm
+
     grid = list(itertools.product(recipe.learning_rates, recipe.weight_decays))
     split = (features[~validation], votes[~validation], features[validation], votes[validation])
 
@@ -200,7 +201,7 @@ def quality(scores: np.ndarray, votes: np.ndarray) -> dict[str, float]:
     marked = votes > 0
     told = np.flatnonzero(marked.any(axis=0) & ~marked.all(axis=0))
     if not len(told):
-        return {"auc": float("nan"), "average_precision": float("nan"), "attributes": 0}
+        return {"attributes": 0}
     return {
         "auc": float(roc_auc_score(marked[:, told], scores[:, told], average="macro")),
         "average_precision": float(average_precision_score(marked[:, told], scores[:, told], average="macro")),

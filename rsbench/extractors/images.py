@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from tqdm import tqdm
 
 from rsbench.cache import Cache, key_of
 from rsbench.data import Data, Training
@@ -129,6 +128,7 @@ def _stream(
     a batch among cores, and keeps results independent of their number.
     """
     import torch
+    from tqdm import tqdm
 
     _keep_memory()
     items = list(todo.items())
@@ -162,9 +162,12 @@ def _forward(network: Network, tensors: list[Any]) -> np.ndarray:
         with torch.inference_mode():
             dtype = getattr(torch, network.precision)
             batch = torch.stack(tensors).to(network.device, dtype, memory_format=torch.channels_last)
-            return network.forward(batch).float().cpu().numpy()
+            features = network.forward(batch).float().cpu().numpy()
     except (RuntimeError, ValueError, TypeError) as error:
         raise UserError(f"the network cannot take these images: {first_line(error)}") from error
+    if not np.isfinite(features).all():
+        raise UserError("the network gives NaN or infinite features: its weights are damaged, or the precision too low")
+    return features
 
 
 def _keep_memory() -> None:

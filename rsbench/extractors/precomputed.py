@@ -3,7 +3,7 @@
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NoReturn
 
 import numpy as np
 
@@ -96,23 +96,29 @@ class Precomputed(Recipe):
 def match_names(images: list[Path], names: tuple[Path, ...], where: Path) -> np.ndarray:
     """For each image the row that bears its name; -1 where there is none.
 
-    Names are compared by their last parts, two or, where these are not unique, more; by one if a name has no folder.
+    Names are compared by their last parts: as many, up to three, as tell the data set's folders apart, and more where
+    that is not unique. A name without a folder is compared by itself.
     """
     most = min(len(name.parts) for name in names)
-    for depth in range(min(2, most), most + 1):
-        wanted = [_last_parts(image, depth) for image in images]
-        if len(set(wanted)) == len(wanted):
+    if most == 0:
+        raise UserError(f"{where}: row {[len(name.parts) for name in names].index(0)} has an empty name")
+    telling = [k for k in range(1, min(most, 3) + 1) if len({image.parts[-k:][0] for image in images}) > 1]
+    for depth in range(max([min(2, most), *telling]), most + 1):
+        wanted, offered = ([_last_parts(path, depth) for path in paths] for paths in (images, names))
+        if len(set(wanted)) == len(wanted) and len(set(offered)) == len(offered):
             break
     else:
-        twice = next(name for name, count in Counter(wanted).items() if count > 1)
-        raise UserError(
-            f"{where}: two images of the data set are called {'/'.join(twice)}: give names with more of their folders"
-        )
-    rows: dict[tuple[str, ...], int] = {}
-    for i, name in enumerate(names):
-        if rows.setdefault(_last_parts(name, depth), i) != i:
-            raise UserError(f"{where}: two rows are named {name}")
+        _raise_ambiguous(wanted, offered, where)
+    rows = {name: i for i, name in enumerate(offered)}
     return np.array([rows.get(name, -1) for name in wanted])
+
+
+def _raise_ambiguous(wanted: list[tuple[str, ...]], offered: list[tuple[str, ...]], where: Path) -> NoReturn:
+    for paths, what in ((offered, "rows are named"), (wanted, "images of the data set are called")):
+        twice = [name for name, count in Counter(paths).items() if count > 1]
+        if twice:
+            raise UserError(f"{where}: two {what} {'/'.join(twice[0])}: give names with more of their folders")
+    raise AssertionError("names are unique")
 
 
 def _last_parts(path: Path, depth: int) -> tuple[str, ...]:

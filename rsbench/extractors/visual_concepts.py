@@ -124,15 +124,19 @@ def _build(tensors: dict[str, Any], path: Path) -> "torch.nn.Module":
 def _convolution(tensors: dict[str, Any], name: str, width: int, size: int, path: Path) -> "torch.nn.Conv2d":
     import torch
 
-    try:
-        weight, bias = tensors[f"{name}.weight"], tensors[f"{name}.bias"]
-        weight = weight.reshape(weight.shape[0], width, size, size)  # a fully connected layer is one too
-        layer = torch.nn.utils.skip_init(torch.nn.Conv2d, width, len(weight), size, padding=1 if size == 3 else 0)
-        layer.load_state_dict({"weight": weight, "bias": bias})
-    except (KeyError, RuntimeError, IndexError) as error:
+    weight, bias = tensors.get(f"{name}.weight"), tensors.get(f"{name}.bias")
+    where = f"{path}: not the weights of a visual-concepts VGG-16: layer {name}"
+    if weight is None or bias is None:
+        raise UserError(f"{where}: its weight or bias is missing")
+    if weight.ndim == 2 and name in HEAD and weight.shape[1] == width * size**2:
+        weight = weight.reshape(-1, width, size, size)  # a fully connected layer is a convolution too
+    if weight.shape[1:] != (width, size, size) or bias.shape != weight.shape[:1] or not weight.is_floating_point():
         raise UserError(
-            f"{path}: not the weights of a visual-concepts VGG-16: layer {name}: {first_line(error)}"
-        ) from None
+            f"{where}: its weight has shape {tuple(weight.shape)} and type {weight.dtype}, its bias "
+            f"{tuple(bias.shape)}; expected (n, {width}, {size}, {size}) and (n,) of floats"
+        )
+    layer = torch.nn.utils.skip_init(torch.nn.Conv2d, width, len(weight), size, padding=1 if size == 3 else 0)
+    layer.load_state_dict({"weight": weight, "bias": bias})
     return layer
 
 

@@ -27,7 +27,7 @@ def _other_classes(runs: list[Run]) -> list[str]:
     """A line for experiments of the paper whose number of classes came out differently."""
     found = {(run.info["experiment"], run.info["classes"]) for run in runs if run.info["experiment"] in CLASSES}
     return [
-        f"Classes: {count}, in the paper {CLASSES[experiment]}: its figures are not for these and are left out."
+        f"Classes: {count}, in the paper's {experiment} {CLASSES[experiment]}: not to be compared with its figures."
         for experiment, count in sorted(found)
         if count != CLASSES[experiment]
     ]
