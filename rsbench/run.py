@@ -75,7 +75,7 @@ def run_seed(spec: Spec, data: Data, seed: int, progress: Callable[[float], Any]
     order = np.concatenate(steps)
     y, classes = _relabel(data.y, np.concatenate([order, test]))
     pool = np.setdiff1d(np.flatnonzero(y >= 0), test)
-    Z = spec.build("annotation")(data.votes, stream(seed, "annotation"))
+    Z = _annotate(spec.build("annotation"), data.votes, pool, stream(seed, "annotation"))
 
     learner, aggregator = spec.learner(seed), spec.build("aggregator")
     wanted = rich_supervision(learner)
@@ -195,6 +195,16 @@ def rich_supervision(learner: Any) -> set[str]:
 def unit(protocol: Any) -> str:
     """What the protocol's steps count; `samples` makes `step` the number of samples."""
     return getattr(protocol, "unit", "steps")
+
+
+def _annotate(annotation: Any, Z: np.ndarray, pool: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """The votes with those of the training pool as the annotation leaves them; test samples' play no part."""
+    votes = np.asarray(annotation(Z[pool], rng))
+    if votes.shape != Z[pool].shape:
+        raise UserError(f"{type(annotation).__name__} gave votes of shape {votes.shape}, expected {Z[pool].shape}")
+    changed = Z.astype(np.result_type(Z, votes))
+    changed[pool] = votes
+    return changed
 
 
 def _supervise(

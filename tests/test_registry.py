@@ -195,7 +195,7 @@ def test_every_hook_has_one_line_of_documentation():
 
 def test_a_registry_is_empty_until_filled():
     empty = Registry().components
-    assert not any(empty[kind] for kind in KINDS) and list(empty["annotation"]) == ["full"]
+    assert not any(empty[kind] for kind in KINDS) and "full" in empty["annotation"]
 
 
 def test_listing_plugins_imports_nothing_heavy():

@@ -8,6 +8,8 @@ from rsbench.errors import check_positive
 class Sample:
     """r = irrelevant + (relevant - irrelevant) * z: the annotator's marks, taken as they are.
 
+    A sample that nobody annotated is taken as it is: all ones.
+
     `relevant=2 irrelevant=1` is the soft mask 1 + z.
 
     Parameters
@@ -15,6 +17,9 @@ class Sample:
     relevant : relevance of a marked feature.
     irrelevant : relevance of an unmarked one; above zero.
     """
+
+    #: Told of votes that were not given, by NaN.
+    takes_missing = True
 
     def __init__(self, relevant: float = 1.0, irrelevant: float = 1e-10):
         self.relevant = relevant
@@ -28,7 +33,10 @@ class Sample:
 
     def relevance(self, Z: np.ndarray, y: np.ndarray) -> np.ndarray:
         """One row per sample."""
-        return self.irrelevant + (self.relevant - self.irrelevant) * np.asarray(Z, np.float64)
+        Z = np.asarray(Z, np.float64)
+        R = self.irrelevant + (self.relevant - self.irrelevant) * np.nan_to_num(Z)
+        R[np.isnan(Z).all(axis=1)] = 1.0
+        return R
 
 
 class Ones:
