@@ -27,10 +27,11 @@ _USUAL_ARGUMENTS = ("X", "y", "classes", "sample_weight")
 
 @dataclass(frozen=True)
 class SeedResult:
-    """What one seed yields: rows of curves, the number of classes, and what was tuned."""
+    """What one seed yields: rows of curves, the number of classes, the split's sizes, and what was tuned."""
 
     rows: list[dict[str, float]]
     classes: int
+    samples: dict[str, int]
     tuned: dict[str, float]
 
 
@@ -107,7 +108,7 @@ def run_seed(spec: Spec, data: Data, seed: int, progress: Callable[[float], Any]
         means = running_mean(np.array([row[f"test_{measure}"] for row in rows]))
         for row, mean in zip(rows, means, strict=True):
             row[f"cumulative_{measure}"] = mean
-    return SeedResult(rows, len(classes), tuned)
+    return SeedResult(rows, len(classes), {"pool": len(pool), "test": len(test)}, tuned)
 
 
 def learn(

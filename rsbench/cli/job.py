@@ -66,13 +66,13 @@ def _compute(config: dict[str, Any], folder: Path, sweep: dict[str, Any] | None)
     if data.simulated:
         _say_simulated(config["dataset"]["name"], data.how_to_get_real)
     fingerprint = results.fingerprint(config, data.identity, _plugin_files(spec))
-    record, tuned, classes = results.Record(folder), {}, 0
+    record, tuned, classes, samples = results.Record(folder), {}, 0, {}
     seeds = range(config["seed"], config["seed"] + config["seeds"])
     with _progress_bar(label, len(seeds)) as bar:
         for seed in seeds:
             done = run_seed(spec, data, seed, functools.partial(_advance, bar, seed - seeds[0]))
             record.add(done.rows)
-            tuned[seed], classes = done.tuned, done.classes
+            tuned[seed], classes, samples = done.tuned, done.classes, done.samples
     return record.finish(
         {
             "method": method,
@@ -89,6 +89,7 @@ def _compute(config: dict[str, Any], folder: Path, sweep: dict[str, Any] | None)
             "git_commit": results.git_commit(),
             "data": _describe(config, data),
             "classes": classes,
+            "samples": samples,
             "unit": unit(spec.build("protocol")),
             "tuned": {seed: chosen for seed, chosen in tuned.items() if chosen},
             "seconds": round(time.perf_counter() - started, 3),

@@ -1,0 +1,201 @@
+"""Paired statistics: how sure can one be that one method is better than another?
+
+Methods are compared seed by seed, since within a seed they see the same split and the same order. One comparison
+is fixed beforehand: cumulative error at 20 samples per class (or the last step of the table), all pairs of
+methods of one sweep, corrected together after Holm.
+"""
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from rsbench.errors import UserError
+from rsbench.results import Run
+
+#: The comparison fixed beforehand.
+MEASURE, STEP = "cumulative_error", 20
+
+#: From so many seeds on a bootstrap interval is given; with 5 it covers 84 % where it says 95 %.
+ENOUGH_TO_BOOTSTRAP = 20
+
+#: Fewer pairs than these cannot make Wilcoxon's p fall below 0.05, whatever they show.
+ENOUGH_FOR_WILCOXON = 6
+
+WHY_CORRECTED = (
+    "Seeds draw their splits from the same samples, so their results are alike and the plain paired t test is too "
+    "sure; Nadeau and Bengio's correction widens it by the ratio of test to training samples."
+)
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A mean and where it lies with the given confidence."""
+
+    mean: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One method against another, by their differences seed by seed (first minus second)."""
+
+    first: str
+    second: str
+    difference: Interval
+    effect: float
+    wins: int
+    ties: int
+    losses: int
+    p_t: float
+    p_corrected: float
+    p_wilcoxon: float | None
+    p_holm: float = float("nan")
+
+
+def t_interval(values: Sequence[float] | np.ndarray, level: float = 0.95) -> Interval:
+    """The mean with Student's interval; without end for a single value."""
+    from scipy import stats
+
+    values = np.asarray(values, float)
+    if len(values) < 2:
+        return Interval(float(values.mean()), -np.inf, np.inf)
+    half = stats.t.ppf((1 + level) / 2, len(values) - 1) * stats.sem(values)
+    return Interval(float(values.mean()), float(values.mean() - half), float(values.mean() + half))
+
+
+def bootstrap_interval(values: Sequence[float] | np.ndarray, level: float = 0.95, seed: int = 0) -> Interval:
+    """The mean with a bootstrap interval (BCa); refused for few values, for which it promises too much."""
+    from scipy import stats
+
+    values = np.asarray(values, float)
+    if len(values) < ENOUGH_TO_BOOTSTRAP:
+        raise UserError(
+            f"a bootstrap interval of {len(values)} seeds covers less than it says (with 5, 84 % in place of 95 %): "
+            f"take the t interval, or {ENOUGH_TO_BOOTSTRAP} seeds"
+        )
+    if np.ptp(values) == 0:
+        return Interval(float(values[0]), float(values[0]), float(values[0]))
+    found = stats.bootstrap((values,), np.mean, confidence_level=level, random_state=seed, method="BCa")
+    return Interval(float(values.mean()), float(found.confidence_interval.low), float(found.confidence_interval.high))
+
+
+def paired_t(differences: np.ndarray, overlap: float = 0.0) -> float:
+    """Two-sided p of the mean difference being zero; `overlap` is n_test / n_train, 0 for independent repeats.
+
+    Nadeau & Bengio (2003): the variance of the mean is s² (1/n + n_test/n_train), not s²/n.
+    """
+    from scipy import stats
+
+    n, mean = len(differences), differences.mean()
+    if n < 2:
+        return float("nan")
+    variance = differences.var(ddof=1)
+    if variance == 0:
+        return 1.0 if mean == 0 else 0.0
+    t = mean / np.sqrt(variance * (1 / n + overlap))
+    return float(2 * stats.t.sf(abs(t), n - 1))
+
+
+def wilcoxon(differences: np.ndarray) -> float | None:
+    """Wilcoxon's signed-rank p; None where so few pairs could never be significant."""
+    from scipy import stats
+
+    if len(differences) < ENOUGH_FOR_WILCOXON or not differences.any():
+        return None
+    return float(stats.wilcoxon(differences).pvalue)
+
+
+def holm(ps: Sequence[float]) -> list[float]:
+    """p values corrected after Holm for being looked at together."""
+    order = np.argsort(ps)
+    corrected, largest = np.empty(len(ps)), 0.0
+    for rank, i in enumerate(order):
+        largest = max(largest, min(1.0, (len(ps) - rank) * ps[i]))
+        corrected[i] = largest
+    return corrected.tolist()
+
+
+def samples_needed(run: Run, error: float) -> list[float | None]:
+    """For each seed the samples per class at which the test error first falls to `error`; None where it never does."""
+    found: list[float | None] = []
+    for curve in run.values("test_error").T:
+        below = np.flatnonzero(curve <= error)
+        found.append(float(run.steps[below[0]]) if len(below) else None)
+    return found
+
+
+def area_under_curve(run: Run, measure: str = "test_error") -> np.ndarray:
+    """For each seed the mean height of its curve between the first and the last step."""
+    if len(run.steps) == 1:
+        return run.values(measure)[0]
+    return np.trapezoid(run.values(measure), run.steps, axis=0) / (run.steps[-1] - run.steps[0])
+
+
+def compare(runs: Sequence[Run], measure: str = MEASURE, step: int | None = None) -> list[Comparison]:
+    """All pairs of runs at one step of one measure, corrected together; runs that cannot be paired are refused."""
+    check_comparable(runs)
+    step = step or compared_step(runs[0])
+    values = [run.values(measure)[run.steps.index(step)] for run in runs]
+    overlap = _overlap(runs[0])
+    found = [
+        _pair(one, two, a - b, overlap)
+        for (one, a), (two, b) in itertools.combinations(zip(runs, values, strict=True), 2)
+    ]
+    corrected = holm([comparison.p_corrected for comparison in found]) if len(values[0]) > 1 else []
+    return [
+        Comparison(**{**vars(comparison), "p_holm": p})
+        for comparison, p in zip(found, corrected or [float("nan")] * len(found), strict=True)
+    ]
+
+
+def compared_step(run: Run) -> int:
+    """The step of the comparison fixed beforehand, as far as the run goes."""
+    return STEP if STEP in run.table_steps() else run.table_steps()[-1]
+
+
+def _pair(one: Run, two: Run, differences: np.ndarray, overlap: float) -> Comparison:
+    deviation = differences.std(ddof=1) if len(differences) > 1 else 0.0
+    return Comparison(
+        first=one.info["label"],
+        second=two.info["label"],
+        difference=t_interval(differences),
+        effect=float(differences.mean() / deviation) if deviation > 0 else float("nan"),
+        wins=int((differences < 0).sum()),
+        ties=int((differences == 0).sum()),
+        losses=int((differences > 0).sum()),
+        p_t=paired_t(differences),
+        p_corrected=paired_t(differences, overlap),
+        p_wilcoxon=wilcoxon(differences),
+    )
+
+
+def _overlap(run: Run) -> float:
+    """Test over training samples of a split: the pool's, not the step's."""
+    sizes = run.info["samples"]
+    return sizes["test"] / sizes["pool"]
+
+
+def check_comparable(runs: Sequence[Run]) -> None:
+    """Raise an error unless runs share data, protocol and seeds, so that they can be compared seed by seed."""
+    if len(runs) < 2:
+        raise UserError("a comparison needs two runs or more")
+    first = runs[0]
+    for other in runs[1:]:
+        differing = [
+            what
+            for what, of in (
+                ("data", lambda run: run.info["data"]["identity"]),
+                ("protocol", lambda run: run.info["config"]["protocol"]),
+                ("seeds", lambda run: run.info["seeds"]),
+                ("samples", lambda run: run.info.get("samples")),
+            )
+            if of(first) != of(other)
+        ]
+        if first.info.get("samples") is None:
+            raise UserError(f"{first.folder}: a record of an older version, without its split's sizes: run it again")
+        if differing:
+            pair = f"{first.info['label']} and {other.info['label']}"
+            raise UserError(f"{pair} cannot be compared seed by seed: {', '.join(differing)} differ")

@@ -1,0 +1,138 @@
+"""Statistics against scipy's own and by simulation; comparisons that make no sense are refused."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from rsbench.compare import (
+    area_under_curve,
+    bootstrap_interval,
+    check_comparable,
+    compare,
+    holm,
+    paired_t,
+    samples_needed,
+    t_interval,
+    wilcoxon,
+)
+from rsbench.errors import UserError
+from rsbench.results import COLUMNS, Run
+
+
+def run(values, label="lean", **info):
+    """A run whose every measure has these values, (steps, seeds)."""
+    values = np.asarray(values, float)
+    steps, seeds = np.meshgrid(np.arange(1, len(values) + 1), np.arange(values.shape[1]), indexing="ij")
+    curves = {column: values.ravel() for column in COLUMNS}
+    curves |= {"seed": seeds.ravel(), "step": steps.ravel(), "samples": steps.ravel()}
+    about = {
+        "label": label, "unit": "samples per class", "seeds": list(range(values.shape[1])),
+        "data": {"identity": "x"}, "config": {"protocol": {"name": "per_class"}}, "samples": {"pool": 100, "test": 60},
+    }  # fmt: skip
+    return Run(Path("x"), {**about, **info}, curves)
+
+
+def test_intervals_and_tests_are_scipys(rng):
+    values, others = rng.normal(size=8), rng.normal(size=8) + 0.5
+    low, high = stats.t.interval(0.95, 7, values.mean(), stats.sem(values))
+    found = t_interval(values)
+    assert (found.mean, found.low, found.high) == pytest.approx((values.mean(), low, high))
+    assert paired_t(values - others) == pytest.approx(stats.ttest_rel(values, others).pvalue)
+    assert wilcoxon(values - others) == pytest.approx(stats.wilcoxon(values, others).pvalue)
+    assert t_interval([1.0]).high == np.inf and np.isnan(paired_t(np.array([1.0])))
+    assert paired_t(np.zeros(5)) == 1 and paired_t(np.ones(5)) == 0
+
+
+def test_nadeau_and_bengios_variance(rng):
+    d = rng.normal(size=10) + 1
+    t = d.mean() / np.sqrt((1 / 10 + 0.6) * d.var(ddof=1))
+    assert paired_t(d, overlap=0.6) == pytest.approx(2 * stats.t.sf(abs(t), 9))
+    assert paired_t(d, overlap=0.6) > paired_t(d)
+
+
+def test_holm_is_the_textbooks():
+    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert holm([0.5, 0.9]) == pytest.approx([1.0, 1.0]) and holm([]) == []
+
+
+def test_five_seeds_cannot_make_wilcoxon_significant(rng):
+    assert wilcoxon(np.full(5, 0.1)) is None and wilcoxon(np.zeros(10)) is None
+    assert stats.wilcoxon(np.arange(1, 6)).pvalue == pytest.approx(0.0625)
+    assert wilcoxon(np.arange(1.0, 7)) < 0.05
+
+
+def test_few_seeds_are_not_bootstrapped(rng):
+    with pytest.raises(UserError, match="5 seeds covers less than it says"):
+        bootstrap_interval(rng.normal(size=5))
+    found = bootstrap_interval(rng.normal(size=40))
+    assert found.low < found.mean < found.high
+    assert bootstrap_interval(np.ones(25)).low == 1
+
+
+def test_t_intervals_cover_and_paired_t_errs_as_often_as_they_say():
+    rng = np.random.default_rng(1)
+    samples = rng.normal(size=(4000, 5))
+    covered = np.mean([found.low <= 0 <= found.high for found in map(t_interval, samples)])
+    assert 0.93 <= covered <= 0.97
+    false = np.mean([paired_t(sample) < 0.05 for sample in samples])
+    assert 0.04 <= false <= 0.06
+
+
+def test_the_correction_holds_on_overlapping_splits_where_plain_t_does_not():
+    """Two methods that are equally good, tried on splits of the same 60 samples again and again.
+
+    What a sample adds to the difference when it is tested on is noise. Where the training sets add noise of their
+    own, the correction errs more often as well (8 % in a like simulation): it is better than none, not exact.
+    """
+    rng = np.random.default_rng(2)
+    plain, corrected = [], []
+    for _ in range(4000):
+        noise, tested = rng.normal(size=60), np.argsort(rng.random((10, 60)), axis=1)[:, :20]
+        differences = noise[tested].mean(axis=1)
+        plain.append(paired_t(differences) < 0.05)
+        corrected.append(paired_t(differences, overlap=20 / 40) < 0.05)
+    two_standard_errors = 2 * np.sqrt(0.05 * 0.95 / 4000)
+    assert np.mean(plain) > 0.3 and np.mean(corrected) <= 0.05 + two_standard_errors
+
+
+def test_all_pairs_are_compared_and_corrected_together(rng):
+    base = 0.5 + 0.01 * rng.normal(size=(20, 8))
+    runs = [run(base), run(base - 0.1 + 0.01 * rng.normal(size=base.shape), "ellipsotron"), run(base, "twin")]
+    found = {(c.first, c.second): c for c in compare(runs)}
+    assert len(found) == 3
+    better = found["lean", "ellipsotron"]
+    assert better.difference.low > 0 and better.losses == 8 and better.wins == 0 and better.p_holm < 0.01
+    assert better.p_t < better.p_corrected <= better.p_holm and better.effect > 1
+    level = found["lean", "twin"]
+    assert level.ties == 8 and level.p_t == 1 and np.isnan(level.effect) and level.p_wilcoxon is None
+
+
+def test_one_seed_gives_no_certainty():
+    (found,) = compare([run(np.full((20, 1), 0.5)), run(np.full((20, 1), 0.4), "other")])
+    assert found.difference.mean == pytest.approx(0.1) and found.difference.high == np.inf and np.isnan(found.p_holm)
+
+
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [
+        ({"data": {"identity": "y"}}, "data differ"),
+        ({"config": {"protocol": {"name": "stream"}}}, "protocol differ"),
+        ({"seeds": [7, 8]}, "seeds differ"),
+        ({"samples": {"pool": 50, "test": 60}}, "samples differ"),
+    ],
+)
+def test_runs_that_cannot_be_paired_are_refused(change, what):
+    values = np.full((20, 2), 0.5)
+    with pytest.raises(UserError, match=f"lean and other cannot be compared seed by seed: {what}"):
+        check_comparable([run(values), run(values, "other", **change)])
+    with pytest.raises(UserError, match="two runs or more"):
+        compare([run(values)])
+
+
+def test_samples_needed_and_area():
+    curve = np.array([[0.9, 0.9], [0.6, 0.8], [0.5, 0.7], [0.4, 0.7]])
+    assert samples_needed(run(curve), 0.6) == [2.0, None]
+    np.testing.assert_allclose(area_under_curve(run(curve)), [(0.75 + 0.55 + 0.45) / 3, (0.85 + 0.75 + 0.7) / 3])
+    np.testing.assert_allclose(area_under_curve(run(curve[:1])), [0.9, 0.9])
