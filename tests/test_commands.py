@@ -190,7 +190,7 @@ def test_a_broken_plugin_is_reported_and_stops_nobody(tmp_path):
     assert "Traceback" in rsbench("plugins", "-v", cwd=tmp_path).stdout
     listed = rsbench("plugins", cwd=tmp_path)
     assert listed.returncode == 1 and re.search("broken +plugins/bad.py", listed.stdout)
-    assert re.search("learner +ellipsotron +rsbench.learners", listed.stdout)
+    assert re.search("learner +ellipsotron +rsbench +C: float", listed.stdout)
 
 
 def test_method_in_the_record_is_the_chosen_one_only_if_unchanged(tmp_path):
