@@ -24,8 +24,8 @@ ENOUGH_TO_BOOTSTRAP = 20
 ENOUGH_FOR_WILCOXON = 6
 
 WHY_CORRECTED = (
-    "Seeds draw their splits from the same samples, so their results are alike and the plain paired t test is too "
-    "sure; Nadeau and Bengio's correction widens it by the ratio of test to training samples."
+    "Seeds draw their splits from the same samples, so the plain paired t test is too sure; Nadeau and Bengio's "
+    "correction widens it by the ratio of test to training samples."
 )
 
 
@@ -55,14 +55,15 @@ class Comparison:
     p_holm: float = float("nan")
 
 
-def t_interval(values: Sequence[float] | np.ndarray, level: float = 0.95) -> Interval:
-    """The mean with Student's interval; without end for a single value."""
+def t_interval(values: Sequence[float] | np.ndarray, level: float = 0.95, overlap: float = 0.0) -> Interval:
+    """The mean with Student's interval; without end for a single value. `overlap` as in `paired_t`."""
     from scipy import stats
 
     values = np.asarray(values, float)
     if len(values) < 2:
         return Interval(float(values.mean()), -np.inf, np.inf)
-    half = stats.t.ppf((1 + level) / 2, len(values) - 1) * stats.sem(values)
+    n = len(values)
+    half = stats.t.ppf((1 + level) / 2, n - 1) * values.std(ddof=1) * np.sqrt(1 / n + overlap)
     return Interval(float(values.mean()), float(values.mean() - half), float(values.mean() + half))
 
 
@@ -161,7 +162,7 @@ def _pair(one: Run, two: Run, differences: np.ndarray, overlap: float) -> Compar
     return Comparison(
         first=one.info["label"],
         second=two.info["label"],
-        difference=t_interval(differences),
+        difference=t_interval(differences, overlap=overlap),
         effect=float(differences.mean() / deviation) if deviation > 0 else float("nan"),
         wins=int((differences < 0).sum()),
         ties=int((differences == 0).sum()),

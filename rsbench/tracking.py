@@ -104,7 +104,7 @@ class Tracker:
         run_id = self.find(record_id)
         if run_id is None:
             return
-        self._attach(run_id, folder, ("table.md", "curves.png"))
+        self._attach(run_id, folder, ("table.md", "comparisons.csv", "curves.png"))
         if runs:
             simulated = any(run.info["data"]["simulated"] for run in runs)
             self._client.set_tag(run_id, "simulated", str(simulated).lower())

@@ -1,5 +1,6 @@
 """Statistics against scipy's own and by simulation; comparisons that make no sense are refused."""
 
+import csv
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,7 @@ from rsbench.compare import (
     wilcoxon,
 )
 from rsbench.errors import UserError
+from rsbench.report import make_comparisons
 from rsbench.results import COLUMNS, Run
 
 
@@ -50,6 +52,8 @@ def test_nadeau_and_bengios_variance(rng):
     t = d.mean() / np.sqrt((1 / 10 + 0.6) * d.var(ddof=1))
     assert paired_t(d, overlap=0.6) == pytest.approx(2 * stats.t.sf(abs(t), 9))
     assert paired_t(d, overlap=0.6) > paired_t(d)
+    wide = t_interval(d, overlap=0.6)
+    assert wide.high - wide.mean == pytest.approx((t_interval(d).high - d.mean()) * np.sqrt(0.7 / 0.1))
 
 
 def test_holm_is_the_textbooks():
@@ -136,3 +140,29 @@ def test_samples_needed_and_area():
     assert samples_needed(run(curve), 0.6) == [2.0, None]
     np.testing.assert_allclose(area_under_curve(run(curve)), [(0.75 + 0.55 + 0.45) / 3, (0.85 + 0.75 + 0.7) / 3])
     np.testing.assert_allclose(area_under_curve(run(curve[:1])), [0.9, 0.9])
+
+
+def test_a_sweep_is_compared_with_its_first_run_in_words_and_numbers(rng):
+    base = 0.5 + 0.01 * rng.normal(size=(20, 5))
+    runs = [run(base), run(base - 0.1 + 0.01 * rng.normal(size=base.shape), "ellipsotron"), run(base, "twin")]
+    text, table = make_comparisons(runs)
+    rows = {
+        line.split("|")[1].strip(): [cell.strip() for cell in line.split("|")[2:-1]]
+        for line in text.splitlines()
+        if line[:1] == "|"
+    }
+    assert rows["ellipsotron"][0].startswith("-") and rows["ellipsotron"][2] == "5 of 5"
+    assert rows["twin"][0] in ("-0.0", "+0.0") and rows["twin"][2:] == ["0 of 5", "1.000"]
+    assert "Difference to lean in cumulative error at 20" in text and "corrected for 3 pairs (Holm)" in text
+    assert "with 5 seeds cannot go below p = 0.0625" in text
+    read = list(csv.DictReader(table.splitlines()))
+    assert len(read) == 3 and float(read[0]["difference"]) == pytest.approx(0.1, abs=0.02)
+    assert read[0]["p_wilcoxon"] == "" and float(read[0]["p_t"]) < float(read[0]["p_nadeau_bengio"])
+
+
+def test_what_cannot_be_compared_is_said():
+    values = np.full((20, 2), 0.5)
+    text, table = make_comparisons([run(values), run(values, "other", data={"identity": "y"})])
+    assert table is None and "Not compared seed by seed: lean and other" in text and "data differ" in text
+    text, _ = make_comparisons([run(values[:, :1]), run(values[:, :1], "other")])
+    assert "| other  |" in text and "nan" not in text

@@ -179,9 +179,14 @@ def _all(name: str, folder: Path, command: Command) -> list[Path]:
 def _show_runs(runs: list[Run], folder: Path) -> None:
     if not runs:
         return
-    from rsbench.report import draw, make_tables
+    from rsbench.report import draw, make_comparisons, make_tables
 
     tables = make_tables(runs)
+    if len(runs) > 1:
+        comparisons, pairs = make_comparisons(runs)
+        tables += f"\n{comparisons}"
+        if pairs is not None:
+            write_whole(folder / "comparisons.csv", pairs)
     write_whole(folder / "table.md", tables)
     print(f"\n{tables}")
     print(f"table   {_shown(folder / 'table.md')}")

@@ -1,6 +1,7 @@
-"""What a person looks at after a sweep: a table and a figure of its finished runs."""
+"""What a person looks at after a sweep: tables, paired comparisons and a figure of its finished runs."""
 
+from rsbench.report.comparisons import make_comparisons
 from rsbench.report.figure import draw
 from rsbench.report.table import make_tables
 
-__all__ = ["draw", "make_tables"]
+__all__ = ["draw", "make_comparisons", "make_tables"]

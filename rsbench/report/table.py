@@ -48,7 +48,7 @@ def _table(runs: list[Run], measure: str, title: str, scale: float, digits: int)
         if with_paper:
             row += ["–" if figure is None else f"{figure:g}" for figure in cited[i]]
         rows.append(row)
-    return _markdown([header, *rows], left=2)
+    return markdown([header, *rows], left=2)
 
 
 def _cell(run: Run, measure: str, step: int, scale: float, digits: int) -> str:
@@ -59,7 +59,7 @@ def _cell(run: Run, measure: str, step: int, scale: float, digits: int) -> str:
     return f"{mean:.{digits}f}" + ("" if math.isnan(deviation) else f" ± {deviation:.{digits}f}")
 
 
-def _markdown(rows: list[list[str]], left: int) -> list[str]:
+def markdown(rows: list[list[str]], left: int) -> list[str]:
     """Rows as an aligned Markdown table whose first columns are text and the others numbers."""
     widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
     ruler = ["-" * width if i < left else "-" * (width - 1) + ":" for i, width in enumerate(widths)]
