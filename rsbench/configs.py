@@ -1,15 +1,13 @@
-"""Hydra's view of the components: their schemas in its ConfigStore, with no YAML to write."""
+"""Hydra's view of the components: their schemas in its ConfigStore, with no YAML to write; and plugins' presets."""
 
 from pathlib import Path
 
 from hydra.core.config_store import ConfigStore
 
+from rsbench.files import CONF
 from rsbench.registry import Registry
 
-_PACKAGE = Path(__file__).resolve().parent
-
-#: The config folder: inside an installed package, beside it in a checkout.
-CONF = _PACKAGE / "conf" if (_PACKAGE / "conf").is_dir() else _PACKAGE.parent / "conf"
+__all__ = ["CONF", "add_presets", "preset_folders", "store"]
 
 
 def store(registry: Registry) -> None:
@@ -27,7 +25,7 @@ def store(registry: Registry) -> None:
 
 def preset_folders(registry: Registry) -> list[Path]:
     """The `conf` folders that plugins ship with presets in YAML."""
-    return list(dict.fromkeys(plugin.conf for plugin in registry.plugins.values() if plugin.conf))
+    return list(dict.fromkeys(plugin.conf for each in registry.plugins.values() for plugin in each if plugin.conf))
 
 
 def add_presets(registry: Registry) -> None:

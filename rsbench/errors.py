@@ -22,7 +22,11 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
 def first_line(error: BaseException) -> str:
     """What an error of some library says, in one line."""
-    return f"{type(error).__name__}: {(str(error).strip().splitlines() or [''])[0]}"[:300]
+    try:
+        said = " ".join(str(error).split())
+    except Exception:  # a stranger's error may not even be able to speak
+        said = ""
+    return f"{type(error).__name__}: {said}"[:300]
 
 
 def check_positive(component: object, name: str) -> None:

@@ -7,6 +7,11 @@ from pathlib import Path
 
 from rsbench.errors import UserError
 
+_PACKAGE = Path(__file__).resolve().parent
+
+#: The config folder: inside an installed package, beside it in a checkout.
+CONF = _PACKAGE / "conf" if (_PACKAGE / "conf").is_dir() else _PACKAGE.parent / "conf"
+
 _CHOOSE_FOLDER = (
     "Earlier results are intact; make room or choose another folder with hydra.run.dir (a sweep: hydra.sweep.dir)"
 )

@@ -54,7 +54,7 @@ def prequential(
     """
     own = _own_prequential(learner)
     if own is not None:
-        before = np.asarray(own(X, y, classes, **rich))
+        before = np.asarray(own(X, y, classes=classes, **rich))
         if before.shape != (len(y),):
             raise UserError(f"{type(learner).__name__}.prequential gave shape {before.shape}, expected {(len(y),)}")
         return before
@@ -63,7 +63,7 @@ def prequential(
         one = slice(i, i + 1)
         if i > 0 or not new:
             result[i] = margins(learner.decision_function(X[one]), y[one], len(classes))[0]
-        learner.partial_fit(X[one], y[one], classes, **{name: rows[one] for name, rows in rich.items()})
+        learner.partial_fit(X[one], y[one], classes=classes, **{name: rows[one] for name, rows in rich.items()})
     return result
 
 

@@ -3,28 +3,34 @@
 Configs carry a component's name and its constructor's parameters, never code to run.
 """
 
+import contextlib
 import functools
+import hashlib
 import importlib.metadata
 import importlib.util
 import inspect
 import logging
 import os
+import re
 import sys
 import time
 import traceback
 import types
 import typing
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pluggy
 
 from rsbench import hookspecs
 from rsbench.annotation import ANNOTATIONS
 from rsbench.errors import UserError, did_you_mean, first_line
-from rsbench.schema import is_union, literal_choices, make_schema, type_hints
+from rsbench.files import CONF
+from rsbench.schema import check_schema, is_union, literal_choices, make_schema, type_hints
 
 log = logging.getLogger(__name__)
 
@@ -47,11 +53,17 @@ class Component:
         return dict(inspect.signature(self.cls).parameters)
 
     @property
-    def source(self) -> Path | None:
-        """The file of a plugin's class; None for rsbench's own."""
-        file = inspect.getsourcefile(self.cls)
-        path = Path(file).resolve() if file else None
-        return None if path is None or path.is_relative_to(Path(__file__).resolve().parent) else path
+    def built_in(self) -> bool:
+        """Whether it is one of rsbench's own."""
+        return self.plugin.startswith("rsbench.")
+
+    @property
+    def where(self) -> str:
+        """File and line of the class, as far as they can be found."""
+        try:
+            return f"{inspect.getsourcefile(self.cls)}:{inspect.getsourcelines(self.cls)[1]}"
+        except (TypeError, OSError):
+            return f"class {self.cls.__module__}.{self.cls.__qualname__}"
 
     @functools.cached_property
     def types(self) -> dict[str, Any]:
@@ -73,11 +85,23 @@ class Plugin:
     file: Path | None = None
     milliseconds: float = 0.0
 
+    #: Folder with its presets, if it ships one.
+    conf: Path | None = None
+
     @property
-    def conf(self) -> Path | None:
-        """The folder with its presets, if it ships one: `conf` beside its file."""
-        folder = self.file.parent / "conf" if self.file else None
-        return folder if folder is not None and folder.is_dir() else None
+    def identity(self) -> str:
+        """A hash of its sources: the file, or everything in the package."""
+        digest = hashlib.sha256()
+        for path in self._sources():
+            digest.update(path.name.encode() + b"\0" + path.read_bytes())
+        return digest.hexdigest()
+
+    def _sources(self) -> list[Path]:
+        if self.file is None:
+            return []
+        if self.file.name != "__init__.py":
+            return [self.file]
+        return sorted(path for kind in ("py", "yaml") for path in self.file.parent.rglob(f"*.{kind}"))
 
 
 @dataclass(frozen=True)
@@ -95,7 +119,7 @@ class Registry:
 
     components: dict[str, dict[str, Component]] = field(default_factory=lambda: {k: {} for k in (*KINDS, "annotation")})
     broken: list[Broken] = field(default_factory=list)
-    plugins: dict[str, Plugin] = field(default_factory=dict)
+    plugins: dict[str, list[Plugin]] = field(default_factory=dict)
     contested: dict[tuple[str, str], str] = field(default_factory=dict)
 
     def __post_init__(self):
@@ -137,26 +161,41 @@ class Registry:
 
     def add(self, plugin: str, load: Callable[[], Any], version: str | None = None) -> None:
         """Load one plugin and take in its components, all of them or none."""
+        started = time.perf_counter()
         try:
-            started = time.perf_counter()
-            module = load()
-            file = getattr(module, "__file__", None)
-            milliseconds = 1000 * (time.perf_counter() - started)
-            self.plugins[plugin] = Plugin(plugin, version, Path(file).resolve() if file else None, milliseconds)
-            _check_marked(module)
-            self._plugins.register(module, name=f"{plugin} {id(module)}")  # a package may bring several
-            try:
-                self._plugins.check_pending()
-                found = list(self._collect(plugin, module))
-            except BaseException:
-                self._plugins.unregister(module)
-                raise
+            with contained():
+                module = load()
+                if self._plugins.is_registered(module):  # two entry points may name one module
+                    return
+                _check_marked(module)
+                self._plugins.register(module, name=f"{plugin} {id(module)}")  # a package may bring several
+                try:
+                    self._plugins.check_pending()
+                    found = list(self._collect(plugin, module))
+                    about = _about(plugin, module, version, 1000 * (time.perf_counter() - started))
+                    self._check_presets(about)
+                except BaseException:
+                    self._plugins.unregister(module)
+                    raise
             for component in found:
                 self.components[component.kind][component.name] = component
+            self.plugins.setdefault(plugin, []).append(about)
         except KeyboardInterrupt:
-            raise
+            if time.perf_counter() - started > 0.5:  # a person's, not the plugin's own
+                raise
+            self.broken.append(Broken(plugin, "KeyboardInterrupt", traceback.format_exc()))
         except BaseException as error:  # SystemExit included: a stranger's module may call it at import
             self.broken.append(Broken(plugin, _cause(error), traceback.format_exc()))
+
+    def _check_presets(self, plugin: Plugin) -> None:
+        """Presets are new methods and experiments; one that hides another, or a component, is refused."""
+        for preset in sorted(plugin.conf.rglob("*.yaml")) if plugin.conf else ():
+            name = preset.relative_to(plugin.conf).with_suffix("")  # type: ignore[arg-type]
+            if len(name.parts) != 2 or name.parts[0] not in ("method", "experiment"):
+                raise UserError(f"conf/{name}.yaml: presets are conf/method/NAME.yaml or conf/experiment/NAME.yaml")
+            others = [CONF, *(other.conf for each in self.plugins.values() for other in each if other.conf)]
+            if any((folder / name.parent / preset.name).exists() for folder in others if folder != plugin.conf):
+                raise UserError(f"the preset {name.parts[0]}={name.name} is there already: rename conf/{name}.yaml")
 
     def _collect(self, plugin: str, module: Any) -> Iterator[Component]:
         for kind in KINDS:
@@ -164,8 +203,10 @@ class Registry:
                 if hook.plugin is not module:
                     continue
                 for name, cls in hook.function().items():
-                    if not isinstance(name, str):
-                        raise UserError(f"{kind} {name!r}: a name must be text")
+                    if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z][\w.-]*", name, re.ASCII):
+                        raise UserError(f"{kind} {name!r}: a name is letters, digits and _ . -, a letter first")
+                    if name.lower() in ("null", "true", "false", "none") and not plugin.startswith("rsbench."):
+                        raise UserError(f"{kind} '{name}': the command line takes this word for a value")
                     component = Component(kind, name, cls, plugin)
                     self._check_component(component)
                     yield component
@@ -181,7 +222,9 @@ class Registry:
                 self.contested[component.kind, component.name] = clash
             raise UserError(clash)
         try:
-            _ = component.schema
+            schema = component.schema
+            if not component.built_in:  # whose defaults are known to be sound
+                check_schema(schema)
         except UserError as error:
             raise UserError(f"{what}: {error}") from None
 
@@ -198,9 +241,9 @@ def load() -> Registry:
         if _wanted(name):
             registry.add(f"{name} {version}" if version else name, entry.load, version)
     for folder in plugin_folders():
-        for file in sorted(folder.glob("*.py")):
+        for file in sorted(folder.glob("[!.]*.py")):
             if _wanted(file.stem):
-                registry.add(str(file), functools.partial(_load_file, file.resolve()))
+                registry.add(str(file), functools.partial(_load_file, file))
     for broken in registry.broken:
         log.warning("plugin %s is broken and was left out: %s", broken.plugin, broken.cause)
     return registry
@@ -228,14 +271,52 @@ def plugin_folders() -> list[Path]:
 
 def _check_marked(module: Any) -> None:
     """A hook that lacks its mark would be passed over in silence."""
-    for kind in KINDS:
-        function = getattr(module, f"rsbench_{kind}s", None)
-        if callable(function) and not hasattr(function, "rsbench_impl"):
-            raise UserError(f"rsbench_{kind}s is not marked as a hook: put @rsbench.hookimpl before it")
+    for name, function in list(vars(module).items()):
+        own = getattr(function, "__module__", None) == getattr(module, "__name__", None)
+        if (
+            name.startswith("rsbench_")
+            and inspect.isfunction(function)
+            and own
+            and not hasattr(function, "rsbench_impl")
+        ):
+            raise UserError(f"{name} is not marked as a hook: put @rsbench.hookimpl before it")
+
+
+def _about(plugin: str, module: Any, version: str | None, milliseconds: float) -> Plugin:
+    file = getattr(module, "__file__", None)
+    path = Path(file).resolve() if file else None
+    # Beside a module that is neither a package nor dropped in, `conf` may be anybody's.
+    owns = hasattr(module, "__path__") or getattr(module, "__name__", "").startswith(_DROPPED_IN)
+    conf = path.parent / "conf" if path and owns and not plugin.startswith("rsbench.") else None
+    return Plugin(plugin, version, path, milliseconds, conf if conf is not None and conf.is_dir() else None)
+
+
+@contextlib.contextmanager
+def contained() -> Iterator[None]:
+    """What strangers' modules do to the process while they are imported is undone afterwards."""
+    directory, argv, environment = os.getcwd(), sys.argv, dict(os.environ)
+    limit, disabled, floats = sys.getrecursionlimit(), logging.root.manager.disable, np.geterr()
+    try:
+        with warnings.catch_warnings(), contextlib.redirect_stdout(sys.stderr):
+            yield
+    finally:
+        os.chdir(directory)
+        sys.argv = argv
+        if dict(os.environ) != environment:
+            os.environ.clear()
+            os.environ.update(environment)
+        sys.setrecursionlimit(limit)
+        logging.disable(disabled)
+        np.seterr(**floats)
+
+
+_DROPPED_IN = "rsbench_dropin_"
 
 
 def _load_file(path: Path) -> types.ModuleType:
-    name = f"rsbench_dropin_{path.stem}"
+    path = path.resolve(strict=True)
+    # Two folders may hold files of one name.
+    name = f"{_DROPPED_IN}{path.stem}_{hashlib.sha256(str(path).encode()).hexdigest()[:8]}"
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -257,7 +338,8 @@ def _cause(error: BaseException) -> str:
             return f"unknown hook {unknown[0]}. {did_you_mean(unknown[0], known)}"
     if isinstance(error, ModuleNotFoundError) and error.name:
         package = error.name.partition(".")[0]
-        return f"needs the package '{package}', which is not installed: pip install {package}"
+        if importlib.util.find_spec(package) is None:
+            return f"needs the package '{package}', which is not installed: pip install {package}"
     return str(error) if isinstance(error, UserError) else first_line(error)
 
 

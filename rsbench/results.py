@@ -195,10 +195,10 @@ def _natural(part: str) -> tuple[int, int, str]:
     return (0, int(part), "") if part.isdecimal() else (1, 0, part)
 
 
-def fingerprint(config: dict[str, Any], data_identity: str, plugins: Iterable[Path] = ()) -> str:
-    """A hash of everything that can change a number: config, data, code (the plugins' too) and versions."""
+def fingerprint(config: dict[str, Any], data_identity: str, plugins: Iterable[str] = ()) -> str:
+    """A hash of everything that can change a number: config, data, code (hashes of the plugins' too) and versions."""
     kept = {key: value for key, value in config.items() if key not in NOT_FINGERPRINTED}
-    code = [code_identity(), *(hashlib.sha256(path.read_bytes()).hexdigest() for path in plugins)]
+    code = [code_identity(), *plugins]
     parts = {"config": kept, "data": data_identity, "code": code, "versions": versions()}
     return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()
 

@@ -66,6 +66,9 @@ class Spec:
             data = self.build("extractor").extract(data)
         config = self.config["dataset"]
         check_data(data, config.get("path") or f"dataset={config['name']}")
+        for array in (data.X, data.y, data.Z, data.visible, data.test, data.background):
+            if array is not None:  # shared by all runs of a process: nobody may change them
+                array.flags.writeable = False
         return dataclasses.replace(data, identity=data.identity or identity(data))
 
 
@@ -180,7 +183,10 @@ def rich_supervision(learner: Any) -> set[str]:
         if not callable(getattr(learner, needed, None)):
             raise UserError(f"{type(learner).__name__} has no {needed}, which a learner needs")
     parameters = inspect.signature(learner.partial_fit).parameters.values()
-    named = [p.name for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+    open_ended = [p.name for p in parameters if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+    if open_ended:
+        raise UserError(f"{type(learner).__name__}.partial_fit takes *{open_ended[0]}: name what it wants instead")
+    named = [p.name for p in parameters]
     asked = [name for name in named if name not in _USUAL_ARGUMENTS]
     name = type(learner).__name__
     if hasattr(learner, "brief"):

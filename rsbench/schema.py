@@ -8,7 +8,7 @@ import typing
 from collections.abc import Callable
 from typing import Any, Literal
 
-from rsbench.errors import UserError
+from rsbench.errors import UserError, first_line
 
 _PRIMITIVE = (bool, int, float, str)
 _ALLOWED = (*_PRIMITIVE, type(None), list, tuple, dict)
@@ -35,6 +35,16 @@ def make_schema(name: str, cls: Callable[..., Any]) -> type:
             spec = dataclasses.field(default_factory=functools.partial(copy, default))
         fields.append((parameter.name, hint, spec))
     return dataclasses.make_dataclass(f"{name}_config", fields)
+
+
+def check_schema(schema: type) -> None:
+    """Raise an error unless OmegaConf can hold the defaults, which otherwise every command would stumble over."""
+    from omegaconf import OmegaConf
+
+    try:
+        OmegaConf.to_container(OmegaConf.structured(schema))
+    except Exception as error:  # of many kinds
+        raise UserError(f"its defaults cannot be configured: {first_line(error)}") from None
 
 
 def _check(parameter: inspect.Parameter, hint: Any) -> Any:
@@ -65,7 +75,7 @@ def omegaconf_type(hint: Any) -> Any:
         return Any
     if is_union(hint) and all(part in (*_PRIMITIVE, type(None)) for part in parts):
         return hint if len(parts) > 2 or type(None) not in parts else typing.Optional[parts[0]]  # noqa: UP045
-    if typing.get_origin(hint) in (list, tuple) and parts and parts[0] in _PRIMITIVE:
+    if typing.get_origin(hint) in (list, tuple) and {*parts} - {...} == {*parts[:1]} and parts[0] in _PRIMITIVE:
         return list[parts[0]]  # type: ignore[valid-type]
     return Any
 

@@ -5,6 +5,7 @@ import functools
 
 import numpy as np
 import pytest
+from conftest import rsbench
 
 from rsbench import checks, registry
 from rsbench.aggregators import Ones, Sample
@@ -18,7 +19,7 @@ BUILT_IN = [
     (kind, name)
     for kind, components in registry.load().components.items()
     for name, component in components.items()
-    if kind != "annotation" and component.source is None
+    if kind != "annotation" and component.built_in
 ]
 
 
@@ -111,9 +112,12 @@ class DoubleOnly(Step):
 
 
 class OnlySeen(Step):
+    def partial_fit(self, X, y, classes=None, *, relevance=None):
+        self.seen_ = sorted({*getattr(self, "seen_", []), *y.tolist()})
+        return super().partial_fit(X, y, classes, relevance=relevance)
+
     def decision_function(self, X):
-        scores = super().decision_function(X)
-        return scores[:, np.abs(self.coef_).sum(axis=1) > 0]
+        return super().decision_function(X)[:, self.seen_]
 
 
 class Forgets(Step):
@@ -267,7 +271,119 @@ class OneRow:
         return Data(X=np.ones((1, 1)), y=data.y[:1], Z=data.Z[:1])
 
 
+class Boasts(Step):
+    def prequential(self, X, y, classes=None, *, relevance=None):
+        super().partial_fit(X, y, classes, relevance=relevance)
+        return np.full(len(y), 9.0)
+
+
+class LearnsTwice(Step):
+    def prequential(self, X, y, classes=None, *, relevance=None):
+        before = super().prequential(X, y, classes, relevance=relevance)
+        super().prequential(X, y, classes, relevance=relevance)
+        return before
+
+
+class Transductive(Step):
+    def decision_function(self, X):
+        return super().decision_function(X - X.mean(axis=0) if len(X) > 1 else X)
+
+
+class Favourite(Learner):
+    """Nearest mean, but the second class is liked best."""
+
+    def partial_fit(self, X, y, classes=None):
+        X, y = self._continue(X, y, classes)
+        np.add.at(self.sums_, y, X)
+        np.add.at(self.counts_, y, 1)
+        return self
+
+    def _init(self, n_classes, X):
+        self.sums_, self.counts_ = np.zeros((n_classes, X.shape[1])), np.ones(n_classes)
+
+    def _scores(self, X):
+        means = self.sums_ / self.counts_[:, None]
+        return X @ means.T - 0.5 * np.square(means).sum(axis=1) + 5.0 * (np.arange(len(means)) == 1)
+
+
+class Chokes(Sample):
+    def relevance(self, Z, y):
+        return 1.0 + np.asarray(Z, float)
+
+
+class LooksFarAhead(Sample):
+    def relevance(self, Z, y):
+        return super().relevance(Z, y) + (np.asarray(Z, float).mean() if len(Z) > 200 else 0.0)
+
+
+class Lazy(Center):
+    def fit(self, X):
+        return self
+
+    def transform(self, X):
+        if not hasattr(self, "mean_"):
+            self.mean_ = X.mean(axis=0)
+        return X - self.mean_
+
+
+class Remembers(Center):
+    def fit(self, X):
+        return self.partial_fit(X) if hasattr(self, "n_") else super().fit(X)
+
+
+class LastRowOnly(Center):
+    def partial_fit(self, X):
+        self.n_, self.mean_ = 1, X.mean(axis=0)
+        return self
+
+    def fit(self, X):
+        self.mean_ = X.mean(axis=0)
+        return self
+
+
+class NeedsAMask(PerClass):
+    def plan(self, y, test, rng):
+        return super().plan(y, None, rng)[0], np.flatnonzero(test)
+
+
+class Pauses(PerClass):
+    def plan(self, y, test, rng):
+        steps, test = super().plan(y, test, rng)
+        return [*steps, np.array([], int)], test
+
+
+class Relabels(PerClass):
+    def plan(self, y, test, rng):
+        plan = super().plan(y, test, rng)
+        y[:] = y[::-1].copy()
+        return plan
+
+
+class ReadsLabels:
+    def extract(self, data):
+        return dataclasses.replace(data, X=data.y[:, None].astype(float), images=None)
+
+
+class MixesUp:
+    def extract(self, data):
+        return dataclasses.replace(data, X=np.ones((len(data.y), 1)), y=data.y[::-1].copy(), images=None)
+
+
 WRONG = [
+    ("learner", "prequential_is_the_same", Boasts),
+    ("learner", "prequential_is_the_same", LearnsTwice),
+    ("learner", "prediction_is_pure", Transductive),
+    ("learner", "classes_are_equal", Favourite),
+    ("aggregator", "values", Chokes),
+    ("aggregator", "is_causal", LooksFarAhead),
+    ("preprocessor", "leaves_its_inputs", Lazy),
+    ("preprocessor", "learns_only_from_fit", Remembers),
+    ("preprocessor", "learns_only_from_fit", LastRowOnly),
+    ("protocol", "tests_on_other_samples", NeedsAMask),
+    ("protocol", "tests_on_other_samples", Pauses),
+    ("protocol", "tests_on_other_samples", Relabels),
+    ("extractor", "looks_at_images_alone", ReadsLabels),
+    ("extractor", "looks_at_images_alone", MixesUp),
     ("learner", "says_what_it_wants", AsksForMagic),
     ("learner", "block_is_one_by_one", LastOfTheBlock),
     ("learner", "prediction_is_pure", LearnsWhileAsked),
@@ -332,6 +448,51 @@ def test_the_right_learner_is_not_caught():
     assert all(verdict.kept for verdict in checks.verdicts("learner", Step))
     assert all(verdict.kept for verdict in checks.verdicts("learner", functools.partial(Ellipsotron, C=10)))
     assert issubclass(Step, Learner)
+
+
+class OwnGenerator(Step):
+    """Right, though it makes its generator in the constructor."""
+
+    def __init__(self, rate: float = 0.1, random_state: int | None = None):
+        super().__init__(rate)
+        self.random_state = random_state
+        self.generator = np.random.default_rng(random_state)
+
+    def tau(self, loss, squared_norm):
+        return self.rate * self.generator.random() / (1 + squared_norm)
+
+
+class MarksAlone(Learner):
+    """Right, though it learns from annotations alone: prototypes of what people marked."""
+
+    def partial_fit(self, X, y, classes=None, *, annotation=None):
+        X, y = self._continue(X, y, classes)
+        np.add.at(self.marks_, y, np.asarray(annotation, float))
+        np.add.at(self.counts_, y, 1)
+        return self
+
+    def _init(self, n_classes, X):
+        self.marks_, self.counts_ = np.zeros((n_classes, X.shape[1])), np.ones(n_classes)
+
+    def _scores(self, X):
+        shares = self.marks_ / self.counts_[:, None]
+        return X @ shares.T - 0.5 * np.square(shares).sum(axis=1)
+
+
+@pytest.mark.parametrize("make", [OwnGenerator, MarksAlone])
+def test_unusual_but_right_learners_are_not_caught(make):
+    assert {str(v.promise): v.cause for v in checks.verdicts("learner", make) if not v.kept} == {}
+
+
+def test_data_that_differ_between_processes_are_caught(tmp_path):
+    (tmp_path / "plugins").mkdir()
+    (tmp_path / "plugins" / "hashes.py").write_text(
+        "from rsbench import hookimpl\nfrom rsbench.datasets import Synthetic\nclass Hashes:\n    def load(self):\n"
+        "        return Synthetic(draw=hash('birds') % 10**6).load()\n"
+        "@hookimpl\ndef rsbench_datasets(): return {'hashes': Hashes}\n"
+    )
+    done = rsbench("check", "hashes", cwd=tmp_path)
+    assert done.returncode == 1 and "another process loads other arrays" in done.stdout, done.stdout
 
 
 def test_unknown_kinds_are_named():

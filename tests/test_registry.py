@@ -40,7 +40,7 @@ BROKEN = {
     "wrong_default": (PLUGIN.replace("C: float = 2.0", "C: int = 0.5"), "hinted as int, but its default is 0.5"),
     "odd_default": (PLUGIN.replace("C: float = 2.0", "C=print"), "which a config cannot hold"),
     "not_a_class": (PLUGIN.replace('{"mine": Mine}', '{"mine": lambda: Mine()}'), "expected a class"),
-    "number": (PLUGIN.replace('"mine"', "3"), "a name must be text"),
+    "number": (PLUGIN.replace('"mine"', "3"), "a name is letters"),
     "no_default": (
         PLUGIN.replace("C: float = 2.0, variant", "C: float, variant"),
         "parameter 'C' needs a default",

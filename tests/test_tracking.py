@@ -46,7 +46,7 @@ def test_a_sweep_is_a_parent_with_a_child_per_run(swept):
     assert {child.info.run_name for child in children} == {"lean", "class_soft"}
     assert {run.info.status for run in [*parents, *children]} == {"FINISHED"}
     artifacts = {file.path for file in client.list_artifacts(parents[0].info.run_id)}
-    assert artifacts == {"table.md", "curves.png"}
+    assert artifacts == {"table.md", "comparisons.csv", "curves.png"}
     assert parents[0].data.tags["simulated"] == "true" and parents[0].data.tags["data"] == "synthetic (SIMULATED)"
     assert "mlflow ui --backend-store-uri sqlite:///outputs/mlflow.db" in done.stdout
     assert not (folder / "mlruns").exists()
@@ -100,7 +100,11 @@ def test_a_server_that_is_down_loses_nothing(tmp_path):
     assert done.returncode == 0, done.stderr
     client, (parent,), children = store(tmp_path)
     assert len(children) == 2
-    assert {file.path for file in client.list_artifacts(parent.info.run_id)} == {"table.md", "curves.png"}
+    assert {file.path for file in client.list_artifacts(parent.info.run_id)} == {
+        "table.md",
+        "comparisons.csv",
+        "curves.png",
+    }
 
 
 @pytest.mark.parametrize("in_sweep", [False, True])
@@ -200,7 +204,11 @@ def test_a_sweep_not_tracked_at_first_gets_its_parent_later(tmp_path):
     assert rsbench("track", "outputs", cwd=tmp_path).returncode == 0
     client, (parent,), children = store(tmp_path)
     assert len(children) == 2 and parent.info.status == "FINISHED"
-    assert {file.path for file in client.list_artifacts(parent.info.run_id)} == {"table.md", "curves.png"}
+    assert {file.path for file in client.list_artifacts(parent.info.run_id)} == {
+        "table.md",
+        "comparisons.csv",
+        "curves.png",
+    }
 
 
 @pytest.mark.parametrize("damage", ["{}", "[]", "", '{"id"'])
@@ -276,7 +284,7 @@ def test_a_real_server_gets_everything(tmp_path):
         client = MlflowClient(uri)
         runs = client.search_runs([client.get_experiment_by_name("rsbench").experiment_id])
         assert len(runs) == 3
-        assert {len(client.list_artifacts(run.info.run_id)) for run in runs} == {2, 3}
+        assert {len(client.list_artifacts(run.info.run_id)) for run in runs} == {3}
     finally:
         os.killpg(server.pid, 15)
         server.wait(30)

@@ -19,7 +19,7 @@ from tqdm import tqdm
 from rsbench import registry, results
 from rsbench.data import Data
 from rsbench.errors import UserError
-from rsbench.files import file_hash, write_whole
+from rsbench.files import write_whole
 from rsbench.run import Spec, run_seed, unit
 from rsbench.tracking import settings
 
@@ -65,7 +65,8 @@ def _compute(config: dict[str, Any], folder: Path, sweep: dict[str, Any] | None)
     data = _load(json.dumps({kind: config[kind] for kind in ("dataset", "extractor")}))
     if data.simulated:
         _say_simulated(config["dataset"]["name"], data.how_to_get_real)
-    fingerprint = results.fingerprint(config, data.identity, _plugin_files(spec))
+    plugins = _plugins(spec)
+    fingerprint = results.fingerprint(config, data.identity, [plugin["sha256"] for plugin in plugins])
     record, tuned, classes, samples = results.Record(folder), {}, 0, {}
     seeds = range(config["seed"], config["seed"] + config["seeds"])
     with _progress_bar(label, len(seeds)) as bar:
@@ -83,7 +84,7 @@ def _compute(config: dict[str, Any], folder: Path, sweep: dict[str, Any] | None)
             "overrides": list(HydraConfig.get().overrides.task),
             "tracking": tracking,
             "fingerprint": fingerprint,
-            "plugins": _plugins(spec),
+            "plugins": plugins,
             "seeds": list(seeds),
             "versions": results.versions(),
             "git_commit": results.git_commit(),
@@ -144,24 +145,19 @@ def _swept_values(sweep: dict[str, Any] | None) -> list[str]:
 
 
 def _plugins(spec: Spec) -> list[dict[str, Any]]:
-    """The components in use that are not rsbench's own: where they come from, by version and by content."""
+    """All plugins that were loaded, since any of them can change what is computed, and what the run uses of each."""
     used = [spec.registry.get(kind, spec.config[kind]["name"]) for kind in spec.registry.components]
     return [
         {
-            "component": f"{component.kind}={component.name}",
-            "plugin": component.plugin,
-            "version": spec.registry.plugins[component.plugin].version,
-            "sha256": file_hash(component.source).hex(),
+            "plugin": Path(name).name if Path(name).suffix == ".py" else name,
+            "version": part.version,
+            "sha256": part.identity,
+            "components": [f"{c.kind}={c.name}" for c in used if c.plugin == name],
         }
-        for component in used
-        if component.source
+        for name, parts in spec.registry.plugins.items()
+        for part in parts
+        if not name.startswith("rsbench.")
     ]
-
-
-def _plugin_files(spec: Spec) -> list[Path]:
-    """Sources of the components in use that are not rsbench's own."""
-    used = [spec.registry.get(kind, spec.config[kind]["name"]) for kind in spec.registry.components]
-    return sorted({component.source for component in used if component.source})
 
 
 def check_seeds(config: Mapping[Any, Any]) -> None:

@@ -1,16 +1,19 @@
 """python -m rsbench plugins, new and check: what is there, a start for one's own, and whether it keeps its promises."""
 
 import argparse
-import functools
 import inspect
 import json
+import math
 import os
+import re
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from rsbench import registry
-from rsbench.errors import UserError, did_you_mean
+from rsbench.errors import UserError, did_you_mean, first_line
+from rsbench.files import CONF
 from rsbench.registry import KINDS, Component, Registry
 
 
@@ -57,7 +60,7 @@ def _print_table(loaded: Registry, verbose: bool) -> None:
     for components in loaded.components.values():
         rows += [(c.kind, c.name, _origin(c), ", ".join(_parameters(c).values())) for c in components.values()]
     widths = [max(len(row[i]) for row in rows) for i in range(3)]
-    room = _terminal_width() - sum(widths) - 6
+    room = max(20, _terminal_width() - sum(widths) - 6)
     for *first, last in rows:
         cells = [cell.ljust(width) for cell, width in zip(first, widths, strict=True)]
         print("  ".join([*cells, last if len(last) <= room else last[: room - 1] + "…"]).rstrip())
@@ -66,7 +69,8 @@ def _print_table(loaded: Registry, verbose: bool) -> None:
         if verbose:
             print(broken.traceback)
     if verbose:
-        for plugin in sorted(loaded.plugins.values(), key=lambda plugin: -plugin.milliseconds):
+        every = [plugin for parts in loaded.plugins.values() for plugin in parts]
+        for plugin in sorted(every, key=lambda plugin: -plugin.milliseconds):
             print(f"{plugin.milliseconds:>8.0f} ms  {_shown(plugin.name)}")
 
 
@@ -81,7 +85,7 @@ def _shown(path: str) -> str:
 
 
 def _origin(component: Component) -> str:
-    return "rsbench" if component.plugin.startswith("rsbench.") else _shown(component.plugin)
+    return "rsbench" if component.built_in else _shown(component.plugin)
 
 
 def _parameters(component: Component) -> dict[str, str]:
@@ -101,9 +105,9 @@ def _as_json(loaded: Registry) -> dict[str, Any]:
                 "kind": component.kind,
                 "name": component.name,
                 "plugin": component.plugin,
-                "version": loaded.plugins[component.plugin].version if component.plugin in loaded.plugins else None,
-                "file": str(component.source) if component.source else None,
-                "parameters": {name: parameter.default for name, parameter in component.parameters.items()},
+                "version": next((part.version for part in loaded.plugins.get(component.plugin, [])), None),
+                "where": component.where,
+                "parameters": {name: _plain(parameter.default) for name, parameter in component.parameters.items()},
                 "summary": (inspect.getdoc(component.cls) or "").partition("\n")[0],
             }
             for components in loaded.components.values()
@@ -113,10 +117,19 @@ def _as_json(loaded: Registry) -> dict[str, Any]:
     }
 
 
+def _plain(value: Any) -> Any:
+    """A default as JSON can hold it."""
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    finite = not isinstance(value, float) or math.isfinite(value)
+    return value if isinstance(value, (str, int, float, type(None))) and finite else repr(value)
+
+
 def _show(found: list[Component]) -> int:
     for component in found:
-        file, line = inspect.getsourcefile(component.cls), inspect.getsourcelines(component.cls)[1]
-        print(f"{component.kind}={component.name}, from {_origin(component)} ({_shown(str(file))}:{line})\n")
+        print(f"{component.kind}={component.name}, from {_origin(component)} ({_shown(component.where)})\n")
         print(inspect.getdoc(component.cls) or "No description.")
         parameters = _parameters(component).values()
         print(
@@ -127,7 +140,7 @@ def _show(found: list[Component]) -> int:
 
 def find(loaded: Registry, name: str, kind: str | None = None) -> list[Component]:
     """Components of that name, of any kind; none is an error with a suggestion."""
-    kinds = [kind] if kind else list(loaded.components)
+    kinds = [kind] if kind else list(KINDS)
     for each in kinds:
         if (each, name) in loaded.contested:
             raise UserError(loaded.contested[each, name])
@@ -148,8 +161,12 @@ def new(args: argparse.Namespace) -> int:
         raise UserError(
             f"{args.kind} '{args.name}' is there already, from {taken[args.name].plugin}: choose another name"
         )
-    if not args.name.isidentifier() or not args.name.islower():
-        raise UserError(f"'{args.name}': a name is made of small letters, digits and underscores, a letter first")
+    if not re.fullmatch(r"[a-z][a-z0-9]*(_[a-z0-9]+)*", args.name):
+        raise UserError(
+            f"'{args.name}': a name is made of small letters, digits and single underscores, a letter first"
+        )
+    if args.name in ("null", "true", "false", "none") or (CONF / "method" / f"{args.name}.yaml").exists():
+        raise UserError(f"'{args.name}' has a meaning of its own on the command line: choose another name")
     written = write_package(args.kind, args.name) if args.package else write_file(args.kind, args.name)
     for path in written:
         print(f"wrote {path}")
@@ -160,17 +177,27 @@ def new(args: argparse.Namespace) -> int:
     return 0
 
 
+@dataclass(frozen=True)
+class _Make:
+    """Makes components; can be sent to another process, which finds the plugin by itself."""
+
+    kind: str
+    config: dict[str, Any]
+
+    def __call__(self) -> Any:
+        return registry.load().build(self.kind, self.config)
+
+
 def check(args: argparse.Namespace) -> int:
     """Try every promise and say which are kept."""
     from rsbench.checks import verdicts
 
     loaded = registry.load()
     found = find(loaded, args.name, args.kind)
-    found = [component for component in found if component.kind in KINDS]
     if len(found) > 1:
         raise UserError(f"'{args.name}' is a {' and a '.join(c.kind for c in found)}: choose with --kind")
     component = found[0]
-    make = functools.partial(loaded.build, component.kind, {"name": args.name, **_settings(args.settings)})
+    make = _Make(component.kind, _configured(component, args.settings))
     make()
     broken = total = 0
     print(f"{component.kind} {component.name}, from {_origin(component)}")
@@ -183,16 +210,19 @@ def check(args: argparse.Namespace) -> int:
     return 1 if broken else 0
 
 
-def _settings(words: list[str]) -> dict[str, Any]:
-    """KEY=VALUE words, their values as YAML has them."""
+def _configured(component: Component, words: list[str]) -> dict[str, Any]:
+    """The component's config with KEY=VALUE words set, checked as a run checks it."""
+    import yaml
     from omegaconf import OmegaConf
     from omegaconf.errors import OmegaConfBaseException
 
-    wrong = [word for word in words if "=" not in word]
-    if wrong:
-        raise UserError(f"'{wrong[0]}': expected KEY=VALUE")
+    for word in words:
+        key, equals, _ = word.partition("=")
+        if not equals or key not in component.parameters:
+            raise UserError(f"'{word}': expected KEY=VALUE. {did_you_mean(key, component.parameters)}")
     try:
-        settings: Any = OmegaConf.to_container(OmegaConf.from_dotlist(words))
-    except OmegaConfBaseException as error:
-        raise UserError(f"{' '.join(words)}: {error}") from None
-    return settings
+        config = OmegaConf.merge(OmegaConf.structured(component.schema), OmegaConf.from_dotlist(words))
+    except (OmegaConfBaseException, yaml.YAMLError) as error:
+        raise UserError(f"{' '.join(words)}: {first_line(error)}") from None
+    values: Any = OmegaConf.to_container(config)
+    return values

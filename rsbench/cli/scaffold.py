@@ -234,7 +234,7 @@ def write_package(kind: str, name: str) -> list[Path]:
         "Kind": kind.capitalize(),
         "name": name,
         "dashed": name.replace("_", "-"),
-        "cls": _class(name),
+        "cls": _class(kind, name),
         "version": __version__,
     }
     root = Path(f"rsbench-{words['dashed']}")
@@ -252,7 +252,7 @@ def write_package(kind: str, name: str) -> list[Path]:
 
 
 def _module(kind: str, name: str) -> str:
-    words = {"kind": kind, "name": name, "cls": _class(name)}
+    words = {"kind": kind, "name": name, "cls": _class(kind, name)}
     body = TEMPLATES[kind].format(**words)
     start = f'"""The {kind} `{name}`."""\n\n'
     first, _, rest = body.partition("\n\n\nclass ")
@@ -264,8 +264,9 @@ def _module(kind: str, name: str) -> str:
     return f"{start}{groups}\n\n\nclass {rest.rstrip()}\n{_HOOK.format(**words)}"
 
 
-def _class(name: str) -> str:
-    return "".join(word.capitalize() for word in name.split("_"))
+def _class(kind: str, name: str) -> str:
+    """A name for the class that shadows nothing."""
+    return "".join(word.capitalize() for word in name.split("_")) + kind.capitalize()
 
 
 def _write(path: Path, content: str) -> Path:

@@ -23,7 +23,8 @@ class Learner:
 
     @classmethod
     def _parameters(cls) -> list[str]:
-        return [name for name in inspect.signature(cls.__init__).parameters if name != "self"]
+        parameters = inspect.signature(cls.__init__).parameters.values()
+        return [p.name for p in parameters if p.name != "self" and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The constructor's parameters and their values."""
