@@ -246,13 +246,27 @@ def load() -> Registry:
                 registry.add(str(file), functools.partial(_load_file, file))
     for broken in registry.broken:
         log.warning("plugin %s is broken and was left out: %s", broken.plugin, broken.cause)
+    found = {_normal(Path(name.split(" ")[0]).name.removesuffix(".py")) for name in registry.plugins}
+    found |= {_normal(Path(broken.plugin.split(" ")[0]).name.removesuffix(".py")) for broken in registry.broken}
+    for name in set(_named() or ()) - found:
+        log.warning("RSBENCH_LOAD_PLUGINS names %s, which is no plugin here", name)
     return registry
 
 
 def _wanted(name: str) -> bool:
     """Whether RSBENCH_LOAD_PLUGINS, names of packages and files with commas between them, lets a plugin load."""
+    named = _named()
+    return named is None or _normal(name) in named
+
+
+def _named() -> list[str] | None:
     named = os.environ.get("RSBENCH_LOAD_PLUGINS")
-    return named is None or name in [word.strip() for word in named.split(",")]
+    return None if named is None else [_normal(word) for word in named.split(",") if word.strip()]
+
+
+def _normal(name: str) -> str:
+    """A package's name as the package index compares it."""
+    return re.sub(r"[-_.]+", "-", name.strip()).lower()
 
 
 def plugin_folders() -> list[Path]:

@@ -224,6 +224,13 @@ def test_plugins_can_be_limited_and_timed(tmp_path):
     limited = rsbench("plugins", cwd=tmp_path, env={"RSBENCH_LOAD_PLUGINS": "two"}).stdout
     assert "plugins/two.py" in limited and "plugins/one.py" not in limited and "lean" in limited
     assert "plugins/" not in rsbench("plugins", cwd=tmp_path, env={"RSBENCH_LOAD_PLUGINS": ""}).stdout
+    run = rsbench("tracking=none", *SMALL, cwd=tmp_path, env={"RSBENCH_LOAD_PLUGINS": "Two,tow"})
+    assert run.returncode == 0 and "RSBENCH_LOAD_PLUGINS names tow, which is no plugin here" in run.stderr
+    preset = tmp_path / "plugins" / "conf" / "method" / "bad.yaml"
+    preset.parent.mkdir(parents=True)
+    preset.write_text("a: [1,\n")
+    broken = rsbench("method=bad", "tracking=none", cwd=tmp_path)
+    assert broken.returncode == 1 and "Traceback" not in broken.stderr and "bad.yaml" in broken.stderr
 
 
 def build_wheel(project, folder):

@@ -19,6 +19,7 @@ import hydra
 from hydra.errors import HydraException
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
+from yaml import YAMLError
 
 from rsbench import configs, registry
 from rsbench.cli.command import Command, explain, read_command
@@ -55,7 +56,7 @@ def main(argv: list[str]) -> int:
     except KeyboardInterrupt:
         return 130
     except Exception as error:
-        if verbose or not isinstance(error, (UserError, HydraException, OmegaConfBaseException, OSError)):
+        if verbose or not isinstance(error, (UserError, HydraException, OmegaConfBaseException, YAMLError, OSError)):
             traceback.print_exc()
         else:
             print(f"error: {explain(error)}", file=sys.stderr)
