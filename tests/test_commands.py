@@ -218,7 +218,12 @@ def test_theta_is_chosen_by_validation_unless_given(tmp_path):
 def test_help_is_quick_to_read_and_imports_nothing_heavy(tmp_path):
     done = rsbench("--help", cwd=tmp_path)
     assert done.returncode == 0
-    for word in ("python -m rsbench +experiment=cub", "experiment: c_scan, cub, cub_budget", "learner: ellipsotron", "C: 1.0"):
+    for word in (
+        "python -m rsbench +experiment=cub",
+        "experiment: c_scan, cub, cub_budget",
+        "learner: ellipsotron",
+        "C: 1.0",
+    ):
         assert word in done.stdout
     code = (
         "import sys; sys.argv = ['rsbench', '--help']\n"

@@ -811,13 +811,13 @@ def test_real_birds_from_pixels_to_the_table_twice(real_data, tmp_path):
         "dataset.split=[6,3,3]", "extractor.backbone=efficientnet_lite0", "protocol.samples_per_class=8",
         "tracking=none",
     )  # fmt: skip
-    curves, seconds = [], []
+    curves = []
     for folder in ("first", "second"):
         done = rsbench(*command, f"hydra.sweep.dir={folder}", cwd=tmp_path, timeout=300)
         assert done.returncode == 0 and "efficientnet_lite0" in done.stdout, done.stderr
+        assert ("features of 181 images" in done.stdout) == (folder == "first")  # then from the cache
         curves.append((tmp_path / folder / "0" / "curves.csv").read_bytes())
-        seconds.append(json.loads((tmp_path / folder / "0" / "run.json").read_text())["seconds"])
-    assert curves[0] == curves[1] and seconds[1] < 0.5 * seconds[0]
+    assert curves[0] == curves[1]
 
 
 def test_cub_features_through_precomputed_show_the_papers_order_and_its_reversal(real_data, tmp_path):
