@@ -11,7 +11,7 @@ import json
 import logging
 import os
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +72,17 @@ class Cache:
             hashlib.sha256(content).digest() + content,
             fix=_FIX,
         )
+
+    def make(self, key: str, what: str, compute: Callable[[], dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
+        """The arrays of an entry, computed if there is none: by one process, while the others wait and find it made."""
+        known = self.get(key)
+        if known is None:
+            with self.lock(what):
+                known = self.get(key)
+                if known is None:
+                    known = compute()
+                    self.put(key, **known)
+        return known
 
     def remove(self, key: str) -> None:
         """Forget an entry."""

@@ -5,6 +5,7 @@ is fixed beforehand: cumulative error at 20 samples per class (or the last step 
 methods of one sweep, corrected together after Holm.
 """
 
+import dataclasses
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -147,7 +148,7 @@ def compare(runs: Sequence[Run], measure: str = MEASURE, step: int | None = None
     ]
     corrected = holm([comparison.p_corrected for comparison in found]) if len(values[0]) > 1 else []
     return [
-        Comparison(**{**vars(comparison), "p_holm": p})
+        dataclasses.replace(comparison, p_holm=p)
         for comparison, p in zip(found, corrected or [float("nan")] * len(found), strict=True)
     ]
 
@@ -184,6 +185,8 @@ def check_comparable(runs: Sequence[Run]) -> None:
     if len(runs) < 2:
         raise UserError("a comparison needs two runs or more")
     first = runs[0]
+    if first.info.get("samples") is None:
+        raise UserError(f"{first.folder}: a record of an older version, without its split's sizes: run it again")
     for other in runs[1:]:
         differing = [
             what
@@ -195,8 +198,6 @@ def check_comparable(runs: Sequence[Run]) -> None:
             )
             if of(first) != of(other)
         ]
-        if first.info.get("samples") is None:
-            raise UserError(f"{first.folder}: a record of an older version, without its split's sizes: run it again")
         if differing:
             pair = f"{first.info['label']} and {other.info['label']}"
             raise UserError(f"{pair} cannot be compared seed by seed: {', '.join(differing)} differ")

@@ -55,6 +55,11 @@ class Data:
     details: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     @property
+    def all_images(self) -> list[Path]:
+        """The samples' images, then those for training."""
+        return [*(self.images or ()), *(self.training.images if self.training else ())]
+
+    @property
     def votes(self) -> np.ndarray:
         """`Z`, with NaN where no vote could be given."""
         return self.Z if self.visible is None else np.where(self.visible, self.Z, np.float32(np.nan))

@@ -112,15 +112,14 @@ def _annotations(root: Path, images: tuple[int, ...], attributes: tuple[int, ...
     path, levels = root / ANNOTATIONS, _certainty_levels(root)
     if not path.is_file():
         raise UserError(f"{path} is not there: the copy is incomplete. python -m rsbench data get cub gets a whole one")
-    cache = Cache("annotations")
+
+    def read() -> dict[str, np.ndarray]:
+        present, certainty = read_annotations(path, images, attributes, levels)
+        planes = np.stack([present, (certainty & 1).astype(bool), certainty > 1])
+        return {"planes": np.packbits(planes, axis=2)}
+
     key = key_of("cub 1", file_hash(path), images, attributes, levels)
-    known = cache.get(key)
-    if known is None:
-        with cache.lock("reading CUB's annotations"):
-            present, certainty = read_annotations(path, images, attributes, levels)
-            planes = np.stack([present, (certainty & 1).astype(bool), certainty > 1])
-            known = {"planes": np.packbits(planes, axis=2)}
-            cache.put(key, **known)
+    known = Cache("annotations").make(key, "reading CUB's annotations", read)
     present, low, high = np.unpackbits(known["planes"], axis=2, count=len(attributes))
     return present.astype(bool), low + 2 * high
 

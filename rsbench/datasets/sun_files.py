@@ -7,7 +7,6 @@ out, as in the paper; so are scenes called `misc` and `outliers`.
 """
 
 import json
-import logging
 import os
 import re
 import sys
@@ -23,8 +22,6 @@ import numpy as np
 from rsbench.cache import Cache, key_of
 from rsbench.errors import UserError
 from rsbench.files import cores, file_hash
-
-log = logging.getLogger(__name__)
 
 EXCLUDED = ("misc", "outliers")
 
@@ -59,12 +56,12 @@ def scan(root: Path) -> Scan:
         hashes = dict(zip(listed, pool.map(_hash, [root / "Annotations" / file for file in listed]), strict=True))
     causes.update(cause for cause in hashes.values() if isinstance(cause, str))
     files = [file for file, found in hashes.items() if isinstance(found, bytes)]
-    cache, key = Cache("annotations"), key_of("sun 2", [[file, hashes[file].hex()] for file in files])  # type: ignore[union-attr]
-    known = cache.get(key)
-    if known is None:
-        with cache.lock("reading SUN's annotations"):
-            known = {"scan": np.frombuffer(json.dumps(_parse_all(root, files)).encode(), np.uint8)}
-            cache.put(key, **known)
+
+    def parse() -> dict[str, np.ndarray]:
+        return {"scan": np.frombuffer(json.dumps(_parse_all(root, files)).encode(), np.uint8)}
+
+    key = key_of("sun 2", [[file, hashes[file].hex()] for file in files])  # type: ignore[union-attr]
+    known = Cache("annotations").make(key, "reading SUN's annotations", parse)
     results = json.loads(known["scan"].tobytes())
     causes.update(result for result in results if isinstance(result, str))
     used = [i for i, result in enumerate(results) if not isinstance(result, str)]

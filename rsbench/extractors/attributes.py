@@ -6,7 +6,7 @@ from rsbench.data import Data
 from rsbench.extractors.backbones import Device, Precision, find_backbone
 from rsbench.extractors.detectors import Recipe
 from rsbench.extractors.images import batch_images, check_counts, image_features
-from rsbench.extractors.scoring import all_images, detect
+from rsbench.extractors.scoring import detect
 
 
 @dataclass(frozen=True)
@@ -46,5 +46,5 @@ class ResNet50Attributes(Recipe):
         """Scores of the attributes as features; those of the detectors' training classes as background."""
         backbone = find_backbone(self.backbone, self.device, self.precision)
         batch_size = batch_images(self.batch_size, self.device)
-        features, bad = image_features(all_images(data), backbone, batch_size, self.workers)
+        features, bad = image_features(data.all_images, backbone, batch_size, self.workers)
         return detect(data, features, bad, self, {"backbone": self.backbone})

@@ -22,7 +22,7 @@ from rsbench.extractors.backbones import (
     place,
 )
 from rsbench.extractors.images import batch_images, check_counts, image_features
-from rsbench.extractors.scoring import all_images, score
+from rsbench.extractors.scoring import score
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class ClipAttributes:
         identity = folder_identity(folder, "clip", self.device, self.precision)
         backbone = Backbone(self.model, identity, lambda: _image_tower(folder, self.device, self.precision))
         batch_size = batch_images(self.batch_size, self.device)
-        features, bad = image_features(all_images(data), backbone, batch_size, self.workers)
+        features, bad = image_features(data.all_images, backbone, batch_size, self.workers)
         parts, sentences = zip(*(self.sentence(name) for name in data.names.features), strict=True)
         texts, scale = _text_features(folder, identity, sentences)
         return score(data, self._scores(features, texts, scale, parts), bad, {"model": self.model})
@@ -109,10 +109,8 @@ def _image_tower(folder: Path, device: Device, precision: Precision) -> Network:
 
 def _text_features(folder: Path, identity: str, sentences: tuple[str, ...]) -> tuple[np.ndarray, float]:
     """One row per sentence, and the model's scale of likeness; kept on disk like the images'."""
-    cache = Cache("texts")
-    key = key_of(identity, sentences)
-    known = cache.get(key)
-    if known is None:
+
+    def compute() -> dict[str, np.ndarray]:
         import torch
 
         tokenizer = _tokenizer(folder)
@@ -123,8 +121,9 @@ def _text_features(folder: Path, identity: str, sentences: tuple[str, ...]) -> t
         with torch.inference_mode():
             texts = model.get_text_features(**tokens).pooler_output.numpy()  # type: ignore[operator]
             scale = model.logit_scale.exp().numpy()  # type: ignore[operator]
-        known = {"texts": texts, "scale": scale}
-        cache.put(key, **known)
+        return {"texts": texts, "scale": scale}
+
+    known = Cache("texts").make(key_of(identity, sentences), "computing features of sentences", compute)
     return known["texts"], float(known["scale"])
 
 

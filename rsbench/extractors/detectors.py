@@ -5,7 +5,6 @@ of epochs, by the loss on validation classes; then trained anew on training and 
 """
 
 import itertools
-import logging
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -21,8 +20,6 @@ from rsbench.errors import UserError, is_number
 from rsbench.extractors.images import one_thread_each
 from rsbench.files import cores, file_hash
 from rsbench.seeds import stream
-
-log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)

@@ -233,8 +233,7 @@ def without_bad(data: Data, bad: dict[int, str]) -> tuple[Data, np.ndarray]:
 
     `bad` counts through the samples' images, then the training images.
     """
-    training = data.training
-    everything = [*(data.images or ()), *(training.images if training else ())]
+    everything = data.all_images
     keep = np.array([i not in bad for i in range(len(everything))])
     if not bad:
         return data, keep
@@ -257,7 +256,7 @@ def without_bad(data: Data, bad: dict[int, str]) -> tuple[Data, np.ndarray]:
         visible=None if data.visible is None else data.visible[kept],
         test=None if data.test is None else data.test[kept],
         images=_where(data.images or (), kept),
-        training=_keep_training(training, keep[len(data.y) :]),
+        training=_keep_training(data.training, keep[len(data.y) :]),
         names=dataclasses.replace(data.names, classes=classes),
         details={**data.details, **details},
     ), keep

@@ -11,7 +11,7 @@ from rsbench.array_files import read_arrays, row_names
 from rsbench.data import Data
 from rsbench.errors import UserError
 from rsbench.extractors.detectors import Recipe
-from rsbench.extractors.scoring import all_images, detect, score
+from rsbench.extractors.scoring import detect, score
 from rsbench.files import read_lines
 
 _ENDINGS = (".jpg", ".jpeg", ".png", ".bmp", ".gif", ".tif", ".tiff", ".webp")
@@ -53,12 +53,12 @@ class Precomputed(Recipe):
         key = self._key(arrays, path)
         values, names = self._rows(arrays, key, path)
         content = self.content if self.content != "auto" else key
-        rows = match_names(all_images(data), names, path)
+        rows = match_names(data.all_images, names, path)
         bad = dict.fromkeys(np.flatnonzero(rows < 0).tolist(), f"{path} has no row for it")
         if len(bad) == len(rows):
             raise UserError(
                 f"{path}: none of the data set's {len(rows)} images is in it. The file names its first row "
-                f"{names[0]}, the data set its first image {all_images(data)[0]}"
+                f"{names[0]}, the data set its first image {data.all_images[0]}"
             )
         features = values[np.maximum(rows, 0)].astype(np.float32)
         _check_finite(features, values, rows, path, key)

@@ -1,7 +1,6 @@
 """From features of images to scores of attributes, and a word on how good those are."""
 
 import dataclasses
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,15 +11,10 @@ from rsbench.extractors.detectors import Recipe, quality, train_detectors
 from rsbench.extractors.images import without_bad
 
 
-def all_images(data: Data) -> list[Path]:
-    """The samples' images, then those for training."""
-    return [*(data.images or ()), *(data.training.images if data.training else ())]
-
-
 def detect(data: Data, features: np.ndarray, bad: dict[int, str], recipe: Recipe, source: dict[str, Any]) -> Data:
     """Train detectors on the training images' features, and score all images.
 
-    `features` has a row for each of `all_images`; `bad` says which of them have none, and why.
+    `features` has a row for each of `data.all_images`; `bad` says which of them have none, and why.
     """
     data, keep = without_bad(data, bad)
     if data.training is None:

@@ -16,7 +16,7 @@ from rsbench.data import Data
 from rsbench.errors import UserError, first_line
 from rsbench.extractors.backbones import Backbone, Device, Network, Precision, place
 from rsbench.extractors.images import batch_images, check_counts, image_features
-from rsbench.extractors.scoring import all_images, score
+from rsbench.extractors.scoring import score
 from rsbench.files import file_hash
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class VisualConcepts:
         identity = key_of("visual concepts 1", file_hash(path), self.image_size, self.device, self.precision)
         load = functools.partial(load_network, path, self.image_size, self.device, self.precision)
         batch_size = batch_images(self.batch_size, self.device)
-        scores, bad = image_features(all_images(data), Backbone(path.stem, identity, load), batch_size, self.workers)
+        scores, bad = image_features(data.all_images, Backbone(path.stem, identity, load), batch_size, self.workers)
         return score(data, scores, bad, {"weights": path.name})
 
 
