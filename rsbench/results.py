@@ -3,6 +3,7 @@
 partial.csv    rows of the seeds done so far, while the run goes on
 run.json       method, config, fingerprint, seeds, versions, data: what was run
 summary.json   mean and standard error at the table's steps
+classes.csv    one row per seed and class: its test error at the last step
 curves.csv     one row per seed and step; exists only in finished runs, and appears last
 """
 
@@ -11,13 +12,14 @@ import csv
 import functools
 import hashlib
 import importlib.metadata
+import io
 import json
 import logging
 import os
 import platform
 import subprocess
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,6 +34,7 @@ from rsbench.measures import MEASURES
 log = logging.getLogger(__name__)
 
 COLUMNS = ("seed", "step", "samples", *MEASURES)
+CLASS_COLUMNS = ("seed", "class", "samples", "test_error")
 TABLE_STEPS = (5, 10, 20)
 PARTIAL_FILE = "partial.csv"
 
@@ -55,16 +58,18 @@ class Record:
     def __init__(self, folder: Path):
         self.folder = folder
         self._rows: list[dict[str, float]] = []
+        self._classes: list[dict[str, Any]] = []
         self._steps: list[float] = []
 
-    def add(self, rows: list[dict[str, float]]) -> None:
+    def add(self, rows: list[dict[str, float]], per_class: Sequence[dict[str, Any]] = ()) -> None:
         """Keep the rows of one more seed."""
         steps = [row["step"] for row in rows]
         self._steps = self._steps or steps
         if steps != self._steps or len(set(steps)) < len(steps):
             raise UserError("the protocol's steps differ between seeds, or repeat: curves need the same steps for all")
         self._rows += rows
-        write_whole(self.folder / PARTIAL_FILE, _to_csv(self._rows))
+        self._classes += per_class
+        write_whole(self.folder / PARTIAL_FILE, _to_csv(self._rows, COLUMNS))
 
     def finish(self, info: dict[str, Any]) -> "Run":
         """Write what was run and the summary, then let the curves appear."""
@@ -72,6 +77,7 @@ class Record:
         run = Run(self.folder, info, _columns(self._rows))
         write_whole(self.folder / "run.json", _to_json(info))
         write_whole(self.folder / "summary.json", _to_json(run.summary()))
+        write_whole(self.folder / "classes.csv", _to_csv(self._classes, CLASS_COLUMNS))
         os.replace(self.folder / PARTIAL_FILE, self.folder / "curves.csv")
         return run
 
@@ -107,6 +113,22 @@ class Run:
         if values.shape[1] < 2:
             return np.full(len(values), np.nan)
         return values.std(axis=1, ddof=1) / np.sqrt(values.shape[1])
+
+    def per_class(self) -> dict[str, tuple[int, float]]:
+        """Of each class the samples tested, over all seeds, and their error at the last step; empty in old records."""
+        path = self.folder / "classes.csv"
+        if not path.exists():
+            return {}
+        found: dict[str, tuple[int, float]] = {}
+        try:
+            with open(path, newline="", encoding="utf-8") as file:
+                for row in csv.DictReader(file):
+                    n, wrong = found.get(row["class"], (0, 0.0))
+                    new = int(row["samples"])
+                    found[row["class"]] = (n + new, wrong + new * float(row["test_error"]))
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise UserError(f"{path}: not readable ({type(error).__name__}: {error})") from None
+        return {name: (n, wrong / n) for name, (n, wrong) in found.items()}
 
     def table_steps(self) -> list[int]:
         """The paper's 5, 10 and 20, as far as the run goes; else a quarter, half and all of it."""
@@ -246,13 +268,16 @@ def _columns(rows: Iterable[dict[str, float]]) -> dict[str, np.ndarray]:
     return {column: np.array([float(_format(row[column])) for row in rows]) for column in COLUMNS}
 
 
-def _to_csv(rows: list[dict[str, float]]) -> str:
-    lines = [",".join(COLUMNS)] + [",".join(_format(row[column]) for column in COLUMNS) for row in rows]
-    return "\n".join(lines) + "\n"
+def _to_csv(rows: list[dict[str, Any]], columns: Sequence[str]) -> str:
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows([_format(row[column]) for column in columns] for row in rows)
+    return out.getvalue()
 
 
-def _format(value: float) -> str:
-    return str(value) if isinstance(value, int) else f"{value:.10g}"
+def _format(value: float | str) -> str:
+    return f"{value:.10g}" if isinstance(value, float) else str(value)
 
 
 def _number(text: str) -> float:

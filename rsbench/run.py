@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from rsbench.bound import bound
 from rsbench.data import Data, check_data, identity
 from rsbench.errors import UserError, did_you_mean
 from rsbench.measures import error, hinge, margins, prequential, running_mean
@@ -27,12 +28,18 @@ _USUAL_ARGUMENTS = ("X", "y", "classes", "sample_weight")
 
 @dataclass(frozen=True)
 class SeedResult:
-    """What one seed yields: rows of curves, the number of classes, the split's sizes, and what was tuned."""
+    """What one seed yields, as plain values that JSON can hold.
+
+    Rows of curves, the number of classes, the split's sizes, what was tuned, rows with each class's error at the
+    end, and the paper's bound where it applies.
+    """
 
     rows: list[dict[str, float]]
     classes: int
     samples: dict[str, int]
     tuned: dict[str, float]
+    per_class: list[dict[str, Any]]
+    bound: dict[str, float]
 
 
 @dataclass(frozen=True)
@@ -100,18 +107,40 @@ def run_seed(spec: Spec, data: Data, seed: int, progress: Callable[[float], Any]
                 "seed": seed,
                 "step": len(online) if unit(protocol) == "samples" else len(rows) + 1,
                 "samples": len(online),
-                "test_error": error(tested).mean(),
-                "test_loss": hinge(tested).sum(),
-                "online_error": error(online).mean(),
-                "online_loss": hinge(online).mean(),
+                "test_error": float(error(tested).mean()),
+                "test_loss": float(hinge(tested).sum()),
+                "online_error": float(error(online).mean()),
+                "online_loss": float(hinge(online).mean()),
             }
         )
         progress(len(rows) / len(steps))
     for measure in ("error", "loss"):
         means = running_mean(np.array([row[f"test_{measure}"] for row in rows]))
         for row, mean in zip(rows, means, strict=True):
-            row[f"cumulative_{measure}"] = mean
-    return SeedResult(rows, len(classes), {"pool": len(pool), "test": len(test)}, tuned)
+            row[f"cumulative_{measure}"] = float(mean)
+    return SeedResult(
+        rows=rows,
+        classes=len(classes),
+        samples={"pool": len(pool), "test": len(test)},
+        tuned=tuned,
+        per_class=_per_class(seed, data, test, tested),
+        # A learner that takes the votes themselves has no relevance to put into it.
+        bound={} if "annotation" in rich else bound(learner, features.now(order), y[order], rich.get("relevance")),
+    )
+
+
+def _per_class(seed: int, data: Data, test: np.ndarray, margin: np.ndarray) -> list[dict[str, Any]]:
+    """Each class's share of wrong predictions, by the class's name."""
+    y, wrong, names = data.y[test], error(margin), data.names.classes
+    return [
+        {
+            "seed": seed,
+            "class": names[c] if names else str(c),
+            "samples": int((y == c).sum()),
+            "test_error": float(wrong[y == c].mean()),
+        }
+        for c in np.unique(y)
+    ]
 
 
 def learn(
@@ -171,10 +200,14 @@ class Features:
     def tested(self, test: np.ndarray) -> np.ndarray:
         """Test samples, by the statistics of the current step."""
         if self._fit_on == "seen":
-            return self._preprocessor.transform(self._X[test])
+            return self.now(test)
         if self._tested is None:
-            self._tested = self._preprocessor.transform(self._X[test])
+            self._tested = self.now(test)
         return self._tested
+
+    def now(self, rows: np.ndarray) -> np.ndarray:
+        """Any samples, by the statistics of the current step."""
+        return self._preprocessor.transform(self._X[rows])
 
 
 def rich_supervision(learner: Any) -> set[str]:

@@ -96,7 +96,7 @@ class Tracker:
             self._client.log_batch(run_id, params=params[start : start + 100])
         for start in range(0, len(metrics), _BATCH):
             self._client.log_batch(run_id, metrics=metrics[start : start + _BATCH])
-        self._attach(run_id, run.folder, ("curves.csv", "summary.json", "run.json"))
+        self._attach(run_id, run.folder, ("curves.csv", "classes.csv", "summary.json", "run.json"))
         self._end(run_id, "FINISHED")
 
     def finish(self, record_id: str, folder: Path, status: str, runs: list[Run]) -> None:

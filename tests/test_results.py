@@ -41,7 +41,7 @@ def test_curves_appear_only_when_finished(tmp_path):
     assert results.find(tmp_path) == []
     record.add(rows(1))
     record.finish(INFO)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["curves.csv", "run.json", "summary.json"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["classes.csv", "curves.csv", "run.json", "summary.json"]
 
 
 def test_curves_are_the_last_thing_written(tmp_path, monkeypatch):
@@ -49,7 +49,7 @@ def test_curves_are_the_last_thing_written(tmp_path, monkeypatch):
     real = os.replace
     monkeypatch.setattr(os, "replace", lambda a, b: (written.append(b.name), real(a, b)))
     finished(tmp_path, seeds=(0,))
-    assert written == ["partial.csv", "run.json", "summary.json", "curves.csv"]
+    assert written == ["partial.csv", "run.json", "summary.json", "classes.csv", "curves.csv"]
 
 
 def test_columns_and_digits_are_as_promised(tmp_path):
@@ -67,6 +67,20 @@ def test_reading_gives_back_what_was_written(tmp_path):
     assert read.info == written.info
     for column in results.COLUMNS:
         np.testing.assert_array_equal(read.curves[column], written.curves[column])
+
+
+def test_errors_by_class_are_pooled_over_seeds(tmp_path):
+    record = results.Record(tmp_path)
+    for seed, n, error in ((0, 10, 0.5), (1, 30, 0.1)):
+        one = {"seed": seed, "class": 'a, "b"', "samples": n, "test_error": error}
+        record.add(rows(seed), [one, {**one, "class": "c", "test_error": 1.0}])
+    record.finish(INFO)
+    assert results.read(tmp_path).per_class() == {'a, "b"': (40, pytest.approx(0.2)), "c": (40, 1.0)}
+    (tmp_path / "classes.csv").write_text("seed\n1\n")
+    with pytest.raises(UserError, match="classes.csv"):
+        results.read(tmp_path).per_class()
+    (tmp_path / "classes.csv").unlink()
+    assert results.read(tmp_path).per_class() == {}
 
 
 def test_summary_is_mean_and_standard_error_at_the_tables_steps(tmp_path):

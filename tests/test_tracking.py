@@ -68,7 +68,7 @@ def test_a_child_has_config_curves_provenance_and_record(swept):
     assert tags["simulated"] == "true" and "Simulated" in tags["mlflow.note.content"]
     assert tags["fingerprint"] == run.info["fingerprint"] and tags["data.identity"] == run.info["data"]["identity"]
     artifacts = {file.path for file in client.list_artifacts(child.info.run_id)}
-    assert artifacts == {"curves.csv", "run.json", "summary.json"}
+    assert artifacts == {"classes.csv", "curves.csv", "run.json", "summary.json"}
 
 
 def test_sending_again_adds_nothing(swept):
@@ -85,7 +85,7 @@ def test_a_single_run_has_no_parent_and_carries_its_figure(tmp_path):
     client, (run,), children = store(tmp_path)
     assert not children
     artifacts = {file.path for file in client.list_artifacts(run.info.run_id)}
-    assert artifacts == {"curves.csv", "run.json", "summary.json", "table.md", "curves.png"}
+    assert artifacts == {"classes.csv", "curves.csv", "run.json", "summary.json", "table.md", "curves.png"}
 
 
 def test_a_server_that_is_down_loses_nothing(tmp_path):
@@ -108,7 +108,7 @@ def test_a_server_that_is_down_loses_nothing(tmp_path):
 
 
 @pytest.mark.parametrize("in_sweep", [False, True])
-@pytest.mark.parametrize("calls", [0, 1, 2, 3, 5, 6, 7, 8, 12])
+@pytest.mark.parametrize("calls", [0, 1, 2, 3, 5, 6, 7, 8, 9, 13])
 def test_a_store_that_fails_midway_is_repaired_once(calls, in_sweep, tmp_path, monkeypatch, caplog):
     from mlflow import MlflowClient
 
@@ -139,8 +139,8 @@ def test_a_store_that_fails_midway_is_repaired_once(calls, in_sweep, tmp_path, m
             tracking.send_child(run, sweep)
         else:
             tracking.send_single(run, settings)
-    # A child makes 8 calls; a single run is ended a second time, with its figure, and said to be simulated or not.
-    assert ("the server is gone" in caplog.text) == (calls < (8 if in_sweep else 12))
+    # A child makes 9 calls; a single run is ended a second time, with its figure, and said to be simulated or not.
+    assert ("the server is gone" in caplog.text) == (calls < (9 if in_sweep else 13))
     assert tracking.track(tmp_path, settings["uri"])[0] == 1
     client, parents, children = store(tmp_path)
     (sent,) = children if in_sweep else parents

@@ -117,6 +117,7 @@ def _open_sweep(command: Command, folder: Path) -> None:
         "id": uuid.uuid4().hex,
         "name": name,
         "swept": command.swept,
+        "command": command.argv,
         "tracking": command.tracking,
         "tracked": False,
     }

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
@@ -67,13 +68,13 @@ def _compute(config: dict[str, Any], folder: Path, sweep: dict[str, Any] | None)
         _say_simulated(config["dataset"]["name"], data.how_to_get_real)
     plugins = _plugins(spec)
     fingerprint = results.fingerprint(config, data.identity, [plugin["sha256"] for plugin in plugins])
-    record, tuned, classes, samples = results.Record(folder), {}, 0, {}
+    record, done = results.Record(folder), {}
     seeds = range(config["seed"], config["seed"] + config["seeds"])
     with _progress_bar(label, len(seeds)) as bar:
         for seed in seeds:
-            done = run_seed(spec, data, seed, functools.partial(_advance, bar, seed - seeds[0]))
-            record.add(done.rows)
-            tuned[seed], classes, samples = done.tuned, done.classes, done.samples
+            done[seed] = run_seed(spec, data, seed, functools.partial(_advance, bar, seed - seeds[0]))
+            record.add(done[seed].rows, done[seed].per_class)
+    last = done[seeds[-1]]
     return record.finish(
         {
             "method": method,
@@ -89,10 +90,11 @@ def _compute(config: dict[str, Any], folder: Path, sweep: dict[str, Any] | None)
             "versions": results.versions(),
             "git_commit": results.git_commit(),
             "data": _describe(config, data),
-            "classes": classes,
-            "samples": samples,
+            "classes": last.classes,
+            "samples": last.samples,
             "unit": unit(spec.build("protocol")),
-            "tuned": {seed: chosen for seed, chosen in tuned.items() if chosen},
+            "tuned": {seed: result.tuned for seed, result in done.items() if result.tuned},
+            "bound": {key: float(np.mean([result.bound[key] for result in done.values()])) for key in last.bound},
             "seconds": round(time.perf_counter() - started, 3),
         }
     )
