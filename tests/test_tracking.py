@@ -284,7 +284,7 @@ def test_a_real_server_gets_everything(tmp_path):
         client = MlflowClient(uri)
         runs = client.search_runs([client.get_experiment_by_name("rsbench").experiment_id])
         assert len(runs) == 3
-        assert {len(client.list_artifacts(run.info.run_id)) for run in runs} == {3}
+        assert {len(client.list_artifacts(run.info.run_id)) for run in runs} == {4}
     finally:
         os.killpg(server.pid, 15)
         server.wait(30)
