@@ -5,10 +5,11 @@ is fixed beforehand: cumulative error at 20 samples per class (or the last step 
 methods of one sweep, corrected together after Holm.
 """
 
-import dataclasses
+import functools
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -23,6 +24,9 @@ ENOUGH_TO_BOOTSTRAP = 20
 
 #: Fewer pairs than these cannot make Wilcoxon's p fall below 0.05, whatever they show.
 ENOUGH_FOR_WILCOXON = 6
+
+#: With more runs than these, each is compared with the first alone: nobody reads a million pairs.
+MOST_IN_PAIRS = 100
 
 WHY_CORRECTED = (
     "Seeds draw their splits from the same samples, so the plain paired t test is too sure; Nadeau and Bengio's "
@@ -40,6 +44,15 @@ class Interval:
 
 
 @dataclass(frozen=True)
+class Needed:
+    """Samples needed to reach an error: over the seeds, or which of them never did."""
+
+    reached: int
+    seeds: int
+    samples: Interval | None
+
+
+@dataclass(frozen=True)
 class Comparison:
     """One method against another, by their differences seed by seed (first minus second)."""
 
@@ -53,19 +66,25 @@ class Comparison:
     p_t: float
     p_corrected: float
     p_wilcoxon: float | None
-    p_holm: float = float("nan")
+    p_holm: float
 
 
 def t_interval(values: Sequence[float] | np.ndarray, level: float = 0.95, overlap: float = 0.0) -> Interval:
     """The mean with Student's interval; without end for a single value. `overlap` as in `paired_t`."""
-    from scipy import stats
-
     values = np.asarray(values, float)
     if len(values) < 2:
         return Interval(float(values.mean()), -np.inf, np.inf)
     n = len(values)
-    half = stats.t.ppf((1 + level) / 2, n - 1) * values.std(ddof=1) * np.sqrt(1 / n + overlap)
+    half = critical_t(level, n) * values.std(ddof=1) * np.sqrt(1 / n + overlap)
     return Interval(float(values.mean()), float(values.mean() - half), float(values.mean() + half))
+
+
+@functools.cache
+def critical_t(level: float, n: int) -> float:
+    """Student's t that n values exceed, either way, with probability 1 - level."""
+    from scipy import stats
+
+    return float(stats.t.ppf((1 + level) / 2, n - 1))
 
 
 def bootstrap_interval(values: Sequence[float] | np.ndarray, level: float = 0.95, seed: int = 0) -> Interval:
@@ -84,21 +103,22 @@ def bootstrap_interval(values: Sequence[float] | np.ndarray, level: float = 0.95
     return Interval(float(values.mean()), float(found.confidence_interval.low), float(found.confidence_interval.high))
 
 
-def paired_t(differences: np.ndarray, overlap: float = 0.0) -> float:
+def paired_t(differences: np.ndarray, overlap: float = 0.0) -> Any:
     """Two-sided p of the mean difference being zero; `overlap` is n_test / n_train, 0 for independent repeats.
 
-    Nadeau & Bengio (2003): the variance of the mean is s² (1/n + n_test/n_train), not s²/n.
+    Of one row of differences, or of many at once. Nadeau & Bengio (2003): the variance of the mean is
+    s² (1/n + n_test/n_train), not s²/n.
     """
     from scipy import stats
 
-    n, mean = len(differences), differences.mean()
+    n, mean = differences.shape[-1], differences.mean(axis=-1)
     if n < 2:
-        return float("nan")
-    variance = differences.var(ddof=1)
-    if variance == 0:
-        return 1.0 if mean == 0 else 0.0
-    t = mean / np.sqrt(variance * (1 / n + overlap))
-    return float(2 * stats.t.sf(abs(t), n - 1))
+        return np.full(mean.shape, np.nan)[()]
+    variance = differences.var(axis=-1, ddof=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        t = mean / np.sqrt(variance * (1 / n + overlap))
+    # No spread at all: either no difference, or one beyond doubt.
+    return np.where(variance > 0, 2 * stats.t.sf(abs(t), n - 1), np.where(mean == 0, 1.0, 0.0))[()]
 
 
 def wilcoxon(differences: np.ndarray) -> float | None:
@@ -136,21 +156,44 @@ def area_under_curve(run: Run, measure: str = "test_error") -> np.ndarray:
     return np.trapezoid(run.values(measure), run.steps, axis=0) / (run.steps[-1] - run.steps[0])
 
 
+def needed(run: Run, error: float) -> Needed:
+    """Samples needed to reach an error, with an interval if all seeds reached it."""
+    found = samples_needed(run, error)
+    reached = [n for n in found if n is not None]
+    return Needed(len(reached), len(found), t_interval(reached) if len(reached) == len(found) else None)
+
+
+def levels(runs: Sequence[Run], most: int = 4) -> list[float]:
+    """Round errors that tell runs apart: from where the best one ends to where the worst one begins."""
+    low = min(float(run.mean("test_error")[-1]) for run in runs)
+    high = max(float(run.mean("test_error")[0]) for run in runs)
+    for spacing in (0.05, 0.1, 0.2):
+        found = [round(k * spacing, 2) for k in range(1, round(1 / spacing)) if low <= k * spacing < high]
+        if len(found) <= most:
+            break
+    return found[:most][::-1]
+
+
 def compare(runs: Sequence[Run], measure: str = MEASURE, step: int | None = None) -> list[Comparison]:
     """All pairs of runs at one step of one measure, corrected together; runs that cannot be paired are refused."""
     check_comparable(runs)
     step = step or compared_step(runs[0])
-    values = [run.values(measure)[run.steps.index(step)] for run in runs]
+    every = itertools.combinations(range(len(runs)), 2)
+    pairs = list(every) if len(runs) <= MOST_IN_PAIRS else [(0, i) for i in range(1, len(runs))]
+    values = np.array([run.values(measure)[run.steps.index(step)] for run in runs])
+    differences = np.array([values[a] - values[b] for a, b in pairs])
     overlap = _overlap(runs[0])
-    found = [
-        _pair(one, two, a - b, overlap)
-        for (one, a), (two, b) in itertools.combinations(zip(runs, values, strict=True), 2)
-    ]
-    corrected = holm([comparison.p_corrected for comparison in found]) if len(values[0]) > 1 else []
+    p_t, p_corrected = paired_t(differences), paired_t(differences, overlap)
+    p_holm = holm(p_corrected) if values.shape[1] > 1 else [float("nan")] * len(pairs)
     return [
-        dataclasses.replace(comparison, p_holm=p)
-        for comparison, p in zip(found, corrected or [float("nan")] * len(found), strict=True)
+        _comparison(runs[a], runs[b], row, overlap, (p_t[i], p_corrected[i], p_holm[i]))
+        for i, ((a, b), row) in enumerate(zip(pairs, differences, strict=True))
     ]
+
+
+def compare_pair(one: Run, two: Run) -> Comparison:
+    """One run against another by the comparison fixed beforehand, by itself."""
+    return compare([one, two])[0]
 
 
 def compared_step(run: Run) -> int:
@@ -158,7 +201,9 @@ def compared_step(run: Run) -> int:
     return STEP if STEP in run.table_steps() else run.table_steps()[-1]
 
 
-def _pair(one: Run, two: Run, differences: np.ndarray, overlap: float) -> Comparison:
+def _comparison(
+    one: Run, two: Run, differences: np.ndarray, overlap: float, ps: tuple[float, float, float]
+) -> Comparison:
     deviation = differences.std(ddof=1) if len(differences) > 1 else 0.0
     return Comparison(
         first=one.info["label"],
@@ -168,9 +213,10 @@ def _pair(one: Run, two: Run, differences: np.ndarray, overlap: float) -> Compar
         wins=int((differences < 0).sum()),
         ties=int((differences == 0).sum()),
         losses=int((differences > 0).sum()),
-        p_t=paired_t(differences),
-        p_corrected=paired_t(differences, overlap),
+        p_t=float(ps[0]),
+        p_corrected=float(ps[1]),
         p_wilcoxon=wilcoxon(differences),
+        p_holm=float(ps[2]),
     )
 
 
@@ -180,6 +226,16 @@ def _overlap(run: Run) -> float:
     return sizes["test"] / sizes["pool"]
 
 
+def comparison_key(run: Run) -> dict[str, Any]:
+    """What runs must share to be compared seed by seed."""
+    return {
+        "data": run.info["data"]["identity"],
+        "protocol": run.info["config"].get("protocol"),
+        "seeds": run.info["seeds"],
+        "samples": run.info.get("samples"),
+    }
+
+
 def check_comparable(runs: Sequence[Run]) -> None:
     """Raise an error unless runs share data, protocol and seeds, so that they can be compared seed by seed."""
     if len(runs) < 2:
@@ -187,17 +243,10 @@ def check_comparable(runs: Sequence[Run]) -> None:
     first = runs[0]
     if first.info.get("samples") is None:
         raise UserError(f"{first.folder}: a record of an older version, without its split's sizes: run it again")
+    expected = comparison_key(first)
     for other in runs[1:]:
-        differing = [
-            what
-            for what, of in (
-                ("data", lambda run: run.info["data"]["identity"]),
-                ("protocol", lambda run: run.info["config"]["protocol"]),
-                ("seeds", lambda run: run.info["seeds"]),
-                ("samples", lambda run: run.info.get("samples")),
-            )
-            if of(first) != of(other)
-        ]
+        found = comparison_key(other)
+        differing = [what for what in expected if found[what] != expected[what]]
         if differing:
             pair = f"{first.info['label']} and {other.info['label']}"
             raise UserError(f"{pair} cannot be compared seed by seed: {', '.join(differing)} differ")

@@ -36,7 +36,8 @@ class Data:
     """Samples with features `X` (or `images` still to be extracted), labels `y` and annotations `Z`.
 
     `visible` tells which votes could be given at all, where a data set says so: class-level counts leave
-    the others out. `details` holds what a reader of results should know of how the data came about.
+    the others out. `validation` holds annotated samples of other classes, for tuning. `details` holds what a
+    reader of results should know of how the data came about.
     """
 
     y: np.ndarray
@@ -48,6 +49,7 @@ class Data:
     visible: np.ndarray | None = None
     test: np.ndarray | None = None
     background: np.ndarray | None = None
+    validation: "Data | None" = None
     names: Names = field(default_factory=Names)
     identity: str = ""
     simulated: bool = False
@@ -75,7 +77,8 @@ class Data:
 def identity(data: Data) -> str:
     """A hash of the arrays' content, so that results know exactly what they were measured on."""
     digest = hashlib.sha256()
-    for array in (data.X, data.y, data.Z, data.test, data.background, data.visible):
+    held = (data.validation.X, data.validation.y, data.validation.Z) if data.validation else ()
+    for array in (data.X, data.y, data.Z, data.test, data.background, data.visible, *held):
         if array is None:
             digest.update(b"none")
             continue

@@ -98,10 +98,13 @@ class Run:
     def seeds(self) -> int:
         return len(np.unique(self.curves["seed"]))
 
+    @functools.cached_property
+    def _order(self) -> np.ndarray:
+        return np.lexsort([self.curves["seed"], self.curves["step"]])
+
     def values(self, measure: str) -> np.ndarray:
         """The measure for each step and seed, (steps, seeds)."""
-        order = np.lexsort([self.curves["seed"], self.curves["step"]])
-        return self.curves[measure][order].reshape(len(self.steps), -1)
+        return self.curves[measure][self._order].reshape(len(self.steps), -1)
 
     def mean(self, measure: str) -> np.ndarray:
         """Mean over seeds at each step."""

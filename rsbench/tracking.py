@@ -5,9 +5,11 @@ record's id and a `complete` tag, so that sending again adds nothing and repairs
 """
 
 import contextlib
+import functools
 import json
 import logging
 import os
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ from filelock import FileLock
 from rsbench.configs import CONF
 from rsbench.errors import UserError, first_line, is_number
 from rsbench.measures import MEASURES
+from rsbench.report import FILES
 from rsbench.report.labels import data_label, flatten
 from rsbench.results import ARTIFACTS_FOLDER, Run, find, read_sweep, sweep_folder
 
@@ -25,25 +28,59 @@ _BATCH = 1000
 _PARAM_LENGTH = 6000
 
 
+def _client(uri: str) -> Any:
+    # MLflow's own defaults keep a run waiting for minutes when a server is down.
+    os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "2")
+    os.environ.setdefault("MLFLOW_HTTP_REQUEST_TIMEOUT", "10")
+    os.environ.setdefault("MLFLOW_LOGGING_LEVEL", "ERROR")
+    from mlflow import MlflowClient
+
+    logging.getLogger("alembic").setLevel(logging.WARNING)
+    logging.getLogger("urllib3").setLevel(logging.ERROR)
+    return MlflowClient(uri)
+
+
 class Tracker:
     """A connection to one experiment of one MLflow store."""
 
     def __init__(self, uri: str, experiment: str):
-        # MLflow's own defaults keep a run waiting for minutes when a server is down.
-        os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "2")
-        os.environ.setdefault("MLFLOW_HTTP_REQUEST_TIMEOUT", "10")
-        os.environ.setdefault("MLFLOW_LOGGING_LEVEL", "ERROR")
-        from mlflow import MlflowClient
-
-        logging.getLogger("alembic").setLevel(logging.WARNING)
-        logging.getLogger("urllib3").setLevel(logging.ERROR)
         self.uri = uri
         if self.database:
             self.database.parent.mkdir(parents=True, exist_ok=True)
         # Processes that open a fresh SQLite store together corrupt it, so the first one makes it alone.
         with FileLock(f"{self.database}.lock") if self.database else contextlib.nullcontext():
-            self._client = MlflowClient(self._connectable())
+            self._client = _client(self._connectable())
             self.experiment_id = self._experiment(experiment)
+
+    @classmethod
+    def existing(cls, uri: str, experiment: str) -> "Tracker":
+        """A connection to a store and an experiment that are there; nothing is made."""
+        tracker = cls.__new__(cls)
+        tracker.uri = uri
+        if tracker.database and not tracker.database.is_file():
+            raise UserError(f"{uri}: there is no such database")
+        tracker._client = _client(tracker._connectable())
+        found = tracker._client.get_experiment_by_name(experiment)
+        if found is None:
+            raise UserError(f"{uri}: there is no experiment '{experiment}'")
+        tracker.experiment_id = found.experiment_id
+        return tracker
+
+    def records(self) -> Iterator[tuple[str, str, Callable[[str, Path], Any]]]:
+        """Complete runs that are no sweeps: name, id, and a way to download their files into a folder."""
+        token = None
+        while True:
+            found = self._client.search_runs(
+                [self.experiment_id], "tags.`rsbench.complete` = 'true'", order_by=["start_time"], page_token=token
+            )
+            for run in found:
+                if "fingerprint" in run.data.tags:
+                    run_id = run.info.run_id
+                    download = functools.partial(self._client.download_artifacts, run_id)
+                    yield run.info.run_name, run_id, download
+            token = found.token
+            if not token:
+                return
 
     @property
     def database(self) -> Path | None:
@@ -104,7 +141,7 @@ class Tracker:
         run_id = self.find(record_id)
         if run_id is None:
             return
-        self._attach(run_id, folder, ("table.md", "comparisons.csv", "curves.png"))
+        self._attach(run_id, folder, FILES)
         if runs:
             simulated = any(run.info["data"]["simulated"] for run in runs)
             self._client.set_tag(run_id, "simulated", str(simulated).lower())
@@ -258,7 +295,7 @@ def track(folder: Path, uri: str | None) -> tuple[int, str]:
     for run in runs:
         places.setdefault(sweep_folder(run.folder) or run.folder, []).append(run)
     for place, members in places.items():
-        where = members[0].info["tracking"] or _defaults()
+        where = members[0].info["tracking"] or default_settings()
         target = (uri or where["uri"], where["experiment"])
         try:
             if target not in trackers:
@@ -283,7 +320,7 @@ def _send_place(tracker: Tracker, place: Path, runs: list[Run]) -> None:
         tracker.finish(sweep["id"], place, sweep.get("status", "KILLED"), runs)
 
 
-def _defaults() -> dict[str, str]:
+def default_settings() -> dict[str, str]:
     """Where runs go that were not to be tracked at first."""
     from omegaconf import OmegaConf
 

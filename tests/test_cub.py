@@ -324,6 +324,9 @@ def test_settings_that_the_stand_in_does_not_know_are_said_to_have_no_effect(cap
     assert CUB().load().simulated and "without effect" not in caplog.text
     CUB(votes="certainty", split=[1, 1, 2], draw=1).load()
     assert "the stand-in knows no dataset.split, dataset.votes: without effect" in caplog.text
+    caplog.clear()
+    CUB(source="simulated", split=[100, 50, 50]).load()
+    assert "stand-in knows" not in caplog.text
 
 
 def test_a_cache_that_cannot_be_used_is_named_with_the_fix(make_cub, tmp_path, monkeypatch):

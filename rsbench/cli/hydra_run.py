@@ -25,7 +25,6 @@ from rsbench import configs, registry
 from rsbench.cli.command import Command, explain, read_command
 from rsbench.cli.job import ERROR_FILE, job
 from rsbench.errors import UserError
-from rsbench.files import write_whole
 from rsbench.results import PARTIAL_FILE, SWEEP_FILE, Run, find, read, read_sweep, write_sweep
 
 #: Hydra flags that only show something.
@@ -181,18 +180,11 @@ def _all(name: str, folder: Path, command: Command) -> list[Path]:
 def _show_runs(runs: list[Run], folder: Path) -> None:
     if not runs:
         return
-    from rsbench.report import draw, make_comparisons, make_tables
+    from rsbench.report import write_report
 
-    tables = make_tables(runs)
-    if len(runs) > 1:
-        comparisons, pairs = make_comparisons(runs)
-        tables += f"\n{comparisons}"
-        if pairs is not None:
-            write_whole(folder / "comparisons.csv", pairs)
-    write_whole(folder / "table.md", tables)
-    print(f"\n{tables}")
-    print(f"table   {_shown(folder / 'table.md')}")
-    print(f"figure  {_shown(draw(runs, folder / 'curves.png'))}")
+    print(f"\n{write_report(runs, folder)}")
+    print(f"report  {_shown(folder / 'report.html')}")
+    print(f"figure  {_shown(folder / 'curves.png')}")
 
 
 def _close_sweep(folder: Path, status: str) -> None:

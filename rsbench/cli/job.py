@@ -23,6 +23,7 @@ from rsbench.errors import UserError
 from rsbench.files import write_whole
 from rsbench.run import Spec, run_seed, unit
 from rsbench.tracking import settings
+from rsbench.tuning import candidates, tune
 
 log = logging.getLogger("rsbench")
 
@@ -63,11 +64,13 @@ def _compute(config: dict[str, Any], folder: Path, sweep: dict[str, Any] | None)
     tracking = settings(config["tracking"], Path(HydraConfig.get().runtime.cwd))
     spec = Spec(registry.load(), config)
     spec.check()
+    candidates(config["tune"])
     data = _load(json.dumps({kind: config[kind] for kind in ("dataset", "extractor")}))
     if data.simulated:
         _say_simulated(config["dataset"]["name"], data.how_to_get_real)
     plugins = _plugins(spec)
     fingerprint = results.fingerprint(config, data.identity, [plugin["sha256"] for plugin in plugins])
+    spec, chosen = tune(spec, data)
     record, done = results.Record(folder), {}
     seeds = range(config["seed"], config["seed"] + config["seeds"])
     with _progress_bar(label, len(seeds)) as bar:
@@ -93,7 +96,7 @@ def _compute(config: dict[str, Any], folder: Path, sweep: dict[str, Any] | None)
             "classes": last.classes,
             "samples": last.samples,
             "unit": unit(spec.build("protocol")),
-            "tuned": {seed: result.tuned for seed, result in done.items() if result.tuned},
+            "tuned": {seed: chosen | result.tuned for seed, result in done.items() if chosen | result.tuned},
             "bound": {key: float(np.mean([result.bound[key] for result in done.values()])) for key in last.bound},
             "seconds": round(time.perf_counter() - started, 3),
         }

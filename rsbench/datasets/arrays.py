@@ -6,19 +6,19 @@ from pathlib import Path
 import numpy as np
 
 from rsbench.array_files import read_npz, reading
-from rsbench.data import Data, Names
+from rsbench.data import Data, Names, check_data
 from rsbench.errors import UserError, did_you_mean
 
 REQUIRED = ("X", "y", "Z")
-OPTIONAL = ("test", "background", "feature_names", "class_names")
+OPTIONAL = ("test", "background", "background_y", "background_Z", "feature_names", "class_names")
 
 
 class Arrays:
     """Features, labels and annotations from an npz file, or a folder of npy files (memory-mapped).
 
     Arrays: `X` (n x d), `y` (n, classes 0..K-1), `Z` (n x d, votes in [0, 1]); optional `test`
-    (n, bool: a fixed test set), `background` (m x d, features of other classes), `feature_names`,
-    `class_names`.
+    (n, bool: a fixed test set), `background` (m x d, features of other classes; with `background_y` and
+    `background_Z`, their labels and votes, to tune on), `feature_names`, `class_names`.
 
     Parameters
     ----------
@@ -42,14 +42,27 @@ class Arrays:
         for key in arrays:
             if key not in REQUIRED + OPTIONAL:
                 raise UserError(f"{path}: unknown array '{key}'. {did_you_mean(key, REQUIRED + OPTIONAL)}")
+        background = _at_least_float32(arrays["background"]) if "background" in arrays else None
         return Data(
             X=_at_least_float32(arrays["X"]),
             y=arrays["y"],
             Z=arrays["Z"],
             test=arrays.get("test"),
-            background=_at_least_float32(arrays["background"]) if "background" in arrays else None,
+            background=background,
+            validation=_labelled(background, arrays, path),
             names=Names(_names(arrays.get("feature_names")), _names(arrays.get("class_names"))),
         )
+
+
+def _labelled(background: np.ndarray | None, arrays: dict[str, np.ndarray], path: Path) -> Data | None:
+    """The background as annotated samples, if its labels and votes are there."""
+    given = [key for key in ("background_y", "background_Z") if key in arrays]
+    if not given:
+        return None
+    if background is None or len(given) < 2:
+        raise UserError(f"{path}: {given[0]} goes with background, background_y and background_Z together")
+    labelled = Data(X=background, y=arrays["background_y"], Z=arrays["background_Z"])
+    return check_data(labelled, f"{path}, background")
 
 
 def _read_folder(path: Path) -> dict[str, np.ndarray]:

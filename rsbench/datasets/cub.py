@@ -89,7 +89,7 @@ class CUB(RealOrSimulated):
         draw: int = 0,
     ):
         super().__init__(source, root)
-        self.split = split
+        self.split = tuple(split) if isinstance(split, list) else split  # as a config has it, and the default
         self.split_seed = split_seed
         self.votes = votes
         self.certainty_weights = certainty_weights

@@ -71,8 +71,16 @@ def generate(world: World, class_sizes: Sequence[int], groups: Sequence[int], na
     X = _detect(world, prototypes, shown, y, family).astype(np.float32)
     Z = _annotate(world, shown)
     few = y < len(class_sizes)
-    background = X[~few] if (~few).any() else None
-    return Data(y=y[few], Z=Z[few], X=X[few], background=background, names=names, simulated=True)
+    others = Data(y=y[~few] - len(class_sizes), Z=Z[~few], X=X[~few]) if (~few).any() else None
+    return Data(
+        y=y[few],
+        Z=Z[few],
+        X=X[few],
+        background=others.X if others else None,
+        validation=others if world.background_classes > 1 else None,
+        names=names,
+        simulated=True,
+    )
 
 
 def _prototypes(world: World, groups: Sequence[int], family: np.ndarray) -> np.ndarray:

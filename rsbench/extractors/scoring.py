@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from rsbench.data import Data
+from rsbench.data import Data, Training
 from rsbench.errors import UserError
 from rsbench.extractors.detectors import Recipe, quality, train_detectors
 from rsbench.extractors.images import without_bad
@@ -37,12 +37,21 @@ def score(data: Data, scores: np.ndarray, bad: dict[int, str], source: dict[str,
     return _with_scores(data, scores, {**source, **measured})
 
 
+def _validation(training: Training | None, scores: np.ndarray) -> Data | None:
+    """The samples of the validation classes, for tuning; None if they are not two classes or more."""
+    if training is None or len(np.unique(training.y[training.validation])) < 2:
+        return None
+    held = training.validation
+    return Data(y=np.unique(training.y[held], return_inverse=True)[1], Z=training.Z[held], X=scores[held])
+
+
 def _with_scores(data: Data, scores: np.ndarray, detectors: dict[str, Any]) -> Data:
     n = len(data.y)
     return dataclasses.replace(
         data,
         X=scores[:n],
         background=scores[n:] if len(scores) > n else None,
+        validation=_validation(data.training, scores[n:]),
         images=None,
         training=None,
         details={**data.details, "detectors": detectors},

@@ -1,7 +1,44 @@
-"""What a person looks at after a sweep: tables, paired comparisons and a figure of its finished runs."""
+"""What a person looks at after a sweep: words, tables, paired comparisons, figures, and all of it on one page."""
 
+from collections.abc import Sequence
+from pathlib import Path
+
+from rsbench.errors import UserError
+from rsbench.files import write_whole
+from rsbench.report.collect import not_numbers
 from rsbench.report.comparisons import make_comparisons
 from rsbench.report.figure import draw
-from rsbench.report.table import make_tables
+from rsbench.report.findings import findings
+from rsbench.report.page import make_page
+from rsbench.report.table import make_latex, make_tables
+from rsbench.results import Run
 
-__all__ = ["draw", "make_comparisons", "make_tables"]
+__all__ = ["FILES", "draw", "findings", "make_comparisons", "make_latex", "make_page", "make_tables", "write_report"]
+
+#: What a report consists of; `comparisons.csv` only where there are runs to compare.
+FILES = ("report.html", "table.md", "table.tex", "comparisons.csv", "curves.png", "curves.pdf", "curves.svg")
+
+
+def write_report(runs: list[Run], folder: Path, left_out: Sequence[str] = ()) -> str:
+    """Write all files of a report into a folder; the tables and words, for the terminal."""
+    good = [run for run in runs if not not_numbers(run)]
+    text = make_tables(runs)
+    if len(good) > 1:
+        comparisons, pairs = make_comparisons(good)
+        text += f"\n{comparisons}"
+        if pairs is not None:
+            write_whole(folder / "comparisons.csv", pairs)
+            text += _in_words(good)
+    write_whole(folder / "table.md", text)
+    write_whole(folder / "table.tex", make_latex(runs))
+    write_whole(folder / "report.html", make_page(runs, left_out))
+    draw(runs, *(folder / f"curves.{ending}" for ending in ("png", "pdf", "svg")))
+    return text
+
+
+def _in_words(runs: list[Run]) -> str:
+    try:
+        words = findings(runs)
+    except UserError:
+        return ""
+    return "".join(["\nIn words. ", words[0], "\n\n", *(f"- {line}\n" for line in words[1:])]) if words else ""

@@ -35,31 +35,43 @@ def make_comparisons(runs: list[Run]) -> tuple[str, str | None]:
         f"Difference to {runs[0].info['label']} in cumulative error at {step} {runs[0].info['unit']}, in points, "
         f"seed by seed{simulated}:",
         "",
-        *markdown([["method", "difference", "95 % interval", "better in", "p"], *map(_row, against)], left=1),
+        *markdown([["method", "difference", "95 % interval", "win/tie/loss", "p"], *map(_row, against)], left=1),
         "",
-        f"p: paired t, corrected for {len(found)} pairs (Holm). Interval and p allow for overlapping splits.",
+        f"p: paired t, corrected for {len(found)} pairs (Holm). Interval and p allow for overlapping splits; a win is "
+        "a seed with less error.",
         WHY_CORRECTED,
     ]
-    if seeds < ENOUGH_FOR_WILCOXON:
-        least = 2 ** (1 - seeds)
-        lines.append(f"Wilcoxon's test with {seeds} seeds cannot go below p = {least:.4g}: seeds=10 would let it.")
+    if note := wilcoxon_note(seeds):
+        lines.append(note)
     return "\n".join(lines) + "\n", _to_csv(found, step, seeds)
 
 
+def wilcoxon_note(seeds: int) -> str:
+    """Why there is no p of Wilcoxon's, if so few seeds could never make it small."""
+    if seeds >= ENOUGH_FOR_WILCOXON:
+        return ""
+    least = 2 ** (1 - seeds)
+    return (
+        f"Wilcoxon's test with {seeds} seed{'' if seeds == 1 else 's'} cannot go below p = {least:.4g}: "
+        "seeds=10 would let it."
+    )
+
+
 def _row(comparison: Comparison) -> list[str]:
-    difference, n = comparison.difference, comparison.wins + comparison.ties + comparison.losses
+    difference = comparison.difference
     # The first is subtracted from, so that a negative number is less error than its.
     low, high = -difference.high, -difference.low
     return [
         comparison.second,
         f"{-100 * difference.mean:+.1f}",
         f"{100 * low:+.1f} to {100 * high:+.1f}" if math.isfinite(low) else "-",
-        f"{comparison.losses} of {n}",
-        _p(comparison.p_holm),
+        f"{comparison.losses}/{comparison.ties}/{comparison.wins}",
+        p_text(comparison.p_holm),
     ]
 
 
-def _p(p: float) -> str:
+def p_text(p: float) -> str:
+    """A p value as people write it."""
     return "-" if math.isnan(p) else "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 

@@ -20,63 +20,111 @@ _MARKERS = "os^Dv<>P"
 _STYLES = ("-", "--", ":", "-.")
 
 
+#: A legend names so many lines, and a figure draws no more of them.
+_MOST_LINES = 60
+_MOST_NAMED = 24
+
+
 @dataclass
 class Line:
-    """A line of the figure: its colour tells the method, its style what else differs."""
+    """A line of the figure: its colour tells the method, its style what else differs. Values by measure."""
 
     method: str
     variant: str
-    x: Sequence[float]
-    mean: Sequence[float]
-    error: Sequence[float]
+    preprocessor: str
+    seeds: int
+    x: list[float]
+    mean: dict[str, list[float]]
+    error: dict[str, list[float]]
 
 
-def draw(runs: list[Run], path: Path) -> Path:
-    """Draw the runs and save the figure."""
+def draw(runs: list[Run], *paths: Path) -> Path:
+    """Draw the runs and save the figure under these names, in the formats of their endings; the first of them."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    axis = _swept_axis(runs)
-    lines = _against(runs, axis[1]) if axis else _against_samples(runs)
-    methods = list(dict.fromkeys(line.method for line in lines))
-    variants = list(dict.fromkeys(line.variant for line in lines))
-    crowded = len(lines) > 8
-    figure = Figure(figsize=(10.5 if crowded else 8, 5), layout="constrained")
+    axis = swept_axis(runs)
+    every = against(runs, axis[1]) if axis else against_samples(runs)
+    lines = every[:_MOST_LINES]
+    panels = list(dict.fromkeys(line.preprocessor for line in lines)) if len(lines) > 8 else [""]
+    if len(panels) > 4:
+        panels = [""]
+    figure = Figure(figsize=(max(8, 1.5 + 4.5 * len(panels)), 5), layout="constrained")
     FigureCanvasAgg(figure)
-    axes = figure.add_subplot()
-    note = ""
-    for line in lines:
-        i, j = methods.index(line.method), variants.index(line.variant)
-        style: dict[str, Any] = {
-            "color": _COLORS[i % len(_COLORS)],
-            "marker": _MARKERS[i % len(_MARKERS)],
-            "linestyle": _STYLES[j % len(_STYLES)],
-            "markerfacecolor": _COLORS[i % len(_COLORS)] if j == 0 else "white",
-        }
-        label = _literal(f"{line.method}, {line.variant}" if line.variant else line.method)
-        axes.errorbar(line.x, line.mean, line.error, label=label, markersize=4, capsize=2, linewidth=1.2, **style)
-    for run in [] if axis else runs:
-        if (cited := error_at_10(run.info)) is not None:
-            color = _COLORS[methods.index(run.info["method"]) % len(_COLORS)]
-            axes.plot(10, cited, "x", color=color, markersize=9, markeredgewidth=2, zorder=3)
-            note = "× paper, from its text"
-    if note:
-        axes.plot([], [], " ", label=note)
-    axes.set_xlabel(axis[0] if axis else " / ".join(dict.fromkeys(run.info["unit"] for run in runs)))
-    if axis and min(axis[1]) > 0 and max(axis[1]) / min(axis[1]) >= 50:
-        axes.set_xscale("log")
-    axes.set_ylabel(f"test error %{_when(runs)}" if axis else "test error %")
-    axes.grid(alpha=0.25)
-    axes.spines[["top", "right"]].set_visible(False)
-    outside: dict[str, Any] = {"loc": "center left", "bbox_to_anchor": (1, 0.5)} if crowded else {}
-    axes.legend(frameon=False, fontsize="small", **outside)
+    row = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
+    for axes, panel in zip(row, panels, strict=True):
+        mine = [line for line in lines if not panel or line.preprocessor == panel]
+        _draw_panel(axes, mine, runs, axis, lines, f"preprocessor {panel}" if panel else "")
+    row[0].set_ylabel(f"test error %{_when(runs)}" if axis else "test error %")
+    _add_legend(figure, row, len(every))
     seeds = " or ".join(str(n) for n in sorted({run.seeds for run in runs}))
     bars = "1 seed" if seeds == "1" else f"{seeds} seeds, bars: standard error"
-    axes.set_title(_literal(f"{data_label(runs)}, {bars}"), fontsize="medium")
-    image = io.BytesIO()
-    figure.savefig(image, dpi=150, format=path.suffix[1:])
-    write_whole(path, image.getvalue())
-    return path
+    figure.suptitle(_literal(f"{data_label(runs)}, {bars}"), fontsize="medium")
+    for path in paths:
+        image = io.BytesIO()
+        figure.savefig(image, dpi=150, format=path.suffix[1:], metadata=_NO_DATE.get(path.suffix))
+        write_whole(path, image.getvalue())
+    return paths[0]
+
+
+#: The same runs give the same files.
+_NO_DATE: dict[str, Any] = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
+
+
+def _draw_panel(axes: Any, mine: list[Line], runs: list[Run], axis: Any, lines: list[Line], title: str) -> None:
+    methods = list(dict.fromkeys(line.method for line in lines))
+    variants = list(dict.fromkeys(line.variant for line in lines))
+    for line in mine:
+        i, j = methods.index(line.method), 0 if title else variants.index(line.variant)
+        color = _COLORS[i % len(_COLORS)]
+        style: dict[str, Any] = {
+            "color": color,
+            "marker": _MARKERS[i % len(_MARKERS)],
+            "linestyle": _STYLES[(i // len(_COLORS) + j) % len(_STYLES)],
+            "markerfacecolor": color if j == 0 else "white",
+        }
+        variant = "" if title else line.variant
+        label = _literal(f"{line.method}, {variant}" if variant else line.method)
+        error = np.nan_to_num(line.error["test_error"])
+        axes.errorbar(
+            line.x, line.mean["test_error"], error, label=label, markersize=4, capsize=2, linewidth=1.2, **style
+        )
+    for run in [] if axis else runs:
+        if (cited := error_at_10(run.info)) is not None and run.info["method"] in methods:
+            color = _COLORS[methods.index(run.info["method"]) % len(_COLORS)]
+            axes.plot(10, cited, "x", color=color, markersize=9, markeredgewidth=2, zorder=3)
+            axes.plot([], [], " ", label="× paper, from its text")
+    axes.set_xlabel(axis[0] if axis else " / ".join(dict.fromkeys(run.info["unit"] for run in runs)))
+    if axis and is_wide(axis[1]):
+        axes.set_xscale("log")
+    axes.set_title(_literal(title), fontsize="small")
+    axes.grid(alpha=0.25)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def _add_legend(figure: Any, row: Any, total: int) -> None:
+    """Inside the plot if there is room; else below all panels, each name once."""
+    named = {label: handle for axes in row for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)}
+    if len(row) == 1 and len(named) <= 8:
+        row[0].legend(named.values(), named.keys(), frameon=False, fontsize="small")
+        return
+    shown = dict(list(named.items())[:_MOST_NAMED])
+    title = f"{len(shown)} of {total} runs named" if total > len(shown) and len(row) == 1 else None
+    figure.legend(
+        shown.values(),
+        shown.keys(),
+        loc="outside lower center",
+        ncols=min(5, 1 + len(row) * 2),
+        frameon=False,
+        fontsize="small",
+        title=title,
+        title_fontsize="small",
+    )
+
+
+def is_wide(values: Sequence[float]) -> bool:
+    """Whether values are better shown on a logarithmic axis."""
+    return min(values) > 0 and max(values) / min(values) >= 50
 
 
 def _literal(text: str) -> str:
@@ -89,21 +137,22 @@ def _when(runs: list[Run]) -> str:
     return " after {} {}".format(*ends.pop()) if len(ends) == 1 else " at the last step"
 
 
-def _against_samples(runs: list[Run]) -> list[Line]:
+def against_samples(runs: list[Run], measures: Sequence[str] = ("test_error",)) -> list[Line]:
+    """One line per run: measures against the samples learned from."""
     extra = varying(runs)
     several = len({run.info["preprocessor"] for run in runs}) > 1
     lines = []
     for i, run in enumerate(runs):
         words = [run.info["preprocessor"]] if several else []
         words += [f"{key.split('.')[-1]}={values[i]}" for key, values in extra.items()]
-        mean, error = 100 * run.mean("test_error"), 100 * run.standard_error("test_error")
-        lines.append(
-            Line(run.info["method"], ", ".join(words), run.steps, mean.tolist(), np.nan_to_num(error).tolist())
-        )
+        mean = {measure: (_scale(measure) * run.mean(measure)).tolist() for measure in measures}
+        error = {measure: (_scale(measure) * run.standard_error(measure)).tolist() for measure in measures}
+        about = (run.info["method"], ", ".join(words), run.info["preprocessor"], run.seeds)
+        lines.append(Line(*about, x=list(run.steps), mean=mean, error=error))
     return lines
 
 
-def _swept_axis(runs: list[Run]) -> tuple[str, list[float]] | None:
+def swept_axis(runs: list[Run]) -> tuple[str, list[float]] | None:
     """The one numeric setting that was swept, if there is just one."""
     found = varying(runs)
     if len(found) != 1:
@@ -112,15 +161,25 @@ def _swept_axis(runs: list[Run]) -> tuple[str, list[float]] | None:
     return (key, values) if all(map(is_number, values)) else None
 
 
-def _against(runs: list[Run], setting: list[float]) -> list[Line]:
-    """One line per method and preprocessor: test error at the last step against the swept setting."""
+def against(runs: list[Run], setting: list[float], measures: Sequence[str] = ("test_error",)) -> list[Line]:
+    """One line per method and preprocessor: measures at the last step against the swept setting."""
     several = len({run.info["preprocessor"] for run in runs}) > 1
     lines: dict[tuple[str, str], Line] = {}
     for i in np.argsort(setting, kind="stable"):
         run = runs[i]
         key = (run.info["method"], run.info["preprocessor"] if several else "")
-        line = lines.setdefault(key, Line(*key, [], [], []))
-        line.x = [*line.x, setting[i]]
-        line.mean = [*line.mean, 100 * run.mean("test_error")[-1]]
-        line.error = [*line.error, float(np.nan_to_num(100 * run.standard_error("test_error")[-1]))]
+        empty = Line(
+            *key, run.info["preprocessor"], run.seeds, [], {m: [] for m in measures}, {m: [] for m in measures}
+        )
+        line = lines.setdefault(key, empty)
+        line.x.append(setting[i])
+        line.seeds = min(line.seeds, run.seeds)
+        for measure in measures:
+            line.mean[measure].append(float(_scale(measure) * run.mean(measure)[-1]))
+            line.error[measure].append(float(_scale(measure) * run.standard_error(measure)[-1]))
     return list(lines.values())
+
+
+def _scale(measure: str) -> int:
+    """Errors are shown in %."""
+    return 100 if measure.endswith("error") else 1

@@ -6,7 +6,7 @@ from typing import Any
 from rsbench.results import Run
 
 #: Settings that methods and record keeping change by themselves; they do not tell runs apart.
-_IMPLIED = ("learner.name", "aggregator.name", "preprocessor.name", "preprocessor.fit_on", "theta", "tracking")
+_IMPLIED = ("learner.name", "aggregator.name", "preprocessor.name", "preprocessor.fit_on", "theta", "tracking", "tune")
 
 _SELECT_CLASSES = ("protocol.min_samples", "protocol.max_samples", "protocol.classes", "dataset.classes")
 
@@ -56,6 +56,11 @@ def data_label(runs: list[Run]) -> str:
     """The data sets of the runs, with a warning where they are simulated."""
     names = dict.fromkeys((_data_name(run), run.info["data"]["simulated"]) for run in runs)
     return ", ".join(f"{name} (SIMULATED)" if simulated else name for name, simulated in names)
+
+
+def protocol_label(run: Run) -> str:
+    """How far a run goes, and on how many classes."""
+    return f"{run.info['classes']} classes, up to {run.steps[-1]} {run.info['unit']}"
 
 
 def data_details(runs: list[Run]) -> list[str]:

@@ -11,9 +11,7 @@ _MEASURES = (("cumulative_error", "cumulative error %", 100, 1), ("cumulative_lo
 
 def make_tables(runs: list[Run]) -> str:
     """Cumulative error and loss of each run, mean ± standard error, beside the paper's figures."""
-    seeds = sorted({run.seeds for run in runs})
-    count = " or ".join(map(str, seeds))
-    lines = [f"Data: {data_label(runs)}; mean ± standard error over {count} seed{'' if seeds == [1] else 's'}."]
+    lines = [_about(runs)]
     lines += [*data_details(runs), *_other_classes(runs)]
     for measure, title, scale, digits in _MEASURES:
         lines += ["", *_table(runs, measure, title, scale, digits)]
@@ -21,6 +19,12 @@ def make_tables(runs: list[Run]) -> str:
         lines += ["", "SIMULATED data: these numbers say nothing about the real data set, nor about the paper's."]
         lines += [f"{hint}." for hint in dict.fromkeys(run.info["data"].get("how_to_get_real") for run in runs) if hint]
     return "\n".join(lines) + "\n"
+
+
+def _about(runs: list[Run]) -> str:
+    seeds = sorted({run.seeds for run in runs})
+    count = " or ".join(map(str, seeds))
+    return f"Data: {data_label(runs)}; mean ± standard error over {count} seed{'' if seeds == [1] else 's'}."
 
 
 def _other_classes(runs: list[Run]) -> list[str]:
@@ -57,6 +61,61 @@ def _cell(run: Run, measure: str, step: int, scale: float, digits: int) -> str:
     i = run.steps.index(step)
     mean, deviation = scale * run.mean(measure)[i], scale * run.standard_error(measure)[i]
     return f"{mean:.{digits}f}" + ("" if math.isnan(deviation) else f" ± {deviation:.{digits}f}")
+
+
+def make_latex(runs: list[Run]) -> str:
+    """The table as the paper's: booktabs, one row per run, errors beside losses, the best of each column in bold."""
+    steps = sorted({step for run in runs for step in run.table_steps()})
+    extra = varying(runs)
+    several = len({run.info["preprocessor"] for run in runs}) > 1
+    names = ["method", *(["preprocessor"] if several else []), *extra]
+    best = {
+        (measure, step): min(_cell(run, measure, step, scale, digits) for run in runs if step in run.steps)
+        for measure, _, scale, digits in _MEASURES
+        for step in steps
+    }
+    lines = []
+    for i, run in enumerate(runs):
+        words = [run.info["method"], *([run.info["preprocessor"]] if several else [])]
+        cells = [_latex(str(word)) for word in (*words, *(values[i] for values in extra.values()))]
+        for measure, _, scale, digits in _MEASURES:
+            for step in steps:
+                cell = _cell(run, measure, step, scale, digits)
+                shown = cell.replace(" ± ", r" $\pm$ ").replace("–", "--")
+                cells.append(rf"\textbf{{{shown}}}" if cell == best[measure, step] else shown)
+        lines.append(" & ".join(cells) + r" \\")
+    left, n = len(names), len(steps)
+    heads = [rf"\multicolumn{{{n}}}{{c}}{{{_latex(title)}}}" for _, title, _, _ in _MEASURES]
+    rules = [rf"\cmidrule(lr){{{left + 1 + k * n}-{left + (k + 1) * n}}}" for k in range(len(heads))]
+    at = [f"@{step}" for step in steps] * len(heads)
+    simulated = any(run.info["data"]["simulated"] for run in runs)
+    return "\n".join(
+        [
+            r"% \usepackage{booktabs}",
+            *(["% SIMULATED data: these numbers are evidence of nothing."] if simulated else []),
+            r"\begin{table}",
+            r"\centering",
+            rf"\begin{{tabular}}{{{'l' * left}{'r' * (n * len(heads))}}}",
+            r"\toprule",
+            " & " * (left - 1) + " & " + " & ".join(heads) + r" \\",
+            " ".join(rules),
+            " & ".join([*map(_latex, names), *at]) + r" \\",
+            r"\midrule",
+            *lines,
+            r"\bottomrule",
+            r"\end{tabular}",
+            rf"\caption{{{_latex(_about(runs))}}}",
+            r"\end{table}",
+            "",
+        ]
+    )
+
+
+def _latex(text: str) -> str:
+    """Text that means itself to LaTeX."""
+    special = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "±": r"$\pm$"}
+    special |= {sign: f"\\{sign}" for sign in "&%$#_{}"}
+    return "".join(special.get(sign, sign) for sign in text)
 
 
 def markdown(rows: list[list[str]], left: int) -> list[str]:

@@ -1,0 +1,206 @@
+"""What a sweep shows, in words: does rich supervision help, on which features, and what do its controls say?
+
+Runs are matched by their settings, not by their names: a control is a run that differs from another in one thing.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from rsbench.compare import Comparison, compare_pair, compared_step, holm
+from rsbench.report.labels import flatten
+from rsbench.results import Run
+
+_SCORES = {"none": "raw", "center": "centred", "standardize": "standardised", "l2": "normalised"}
+
+
+@dataclass(frozen=True)
+class Control:
+    """A way in which a run differs from the one it is a control of: the setting, and how people call it."""
+
+    keys: tuple[str, ...]
+    value: Any
+    words: str
+
+
+#: Each is looked for among the settings that may tell a run from its counterpart; None stands for any value.
+CONTROLS = (
+    Control(("annotation.name",), "shuffled", "Annotations shuffled between samples"),
+    Control(("annotation.name",), "random", "As many marks on random features"),
+    Control(("aggregator.name",), "none", "Every feature marked (all ones)"),
+    Control(("aggregator.relevant", "aggregator.irrelevant"), None, "A soft mask in place of the hard one"),
+    Control(("aggregator.scope",), "seen", "Only votes seen so far, not the whole pool's"),
+    Control(("learner.variant",), "pa", "Steps that correct the margin exactly"),
+    Control(("tune.learner.C",), None, "C tuned on held-out classes"),
+)
+
+_WHY_SHUFFLED_HELPS = (
+    "Shuffled annotations are not no annotations: they still say which features are marked often, and how few are, "
+    "so each step leaves most of the scores' common mean alone, which on raw scores is what costs lean learning most."
+)
+
+
+def findings(runs: list[Run]) -> list[str]:
+    """Sentences on runs that can be compared seed by seed; none if there is no lean run to compare with."""
+    plain = [run for run in runs if not _settings_of_controls(run)]
+    found = list(_about_scores(plain, ""))
+    for value, words in (("learner.variant", "With exact steps"), ("tune", "With C tuned")):
+        family = [run for run in runs if any(key.startswith(value) for key in _settings_of_controls(run))]
+        found += _about_scores(family, words)
+    found += _about_controls(runs, plain)
+    if not found:
+        return []
+    step, unit = compared_step(runs[0]), runs[0].info["unit"]
+    seeds = runs[0].seeds
+    sure = "one seed: no certainty"
+    if seeds > 1:
+        sure = "in brackets the 95 % interval of each difference by itself; clearly better: after Holm's correction"
+    simulated = any(run.info["data"].get("simulated") for run in runs)
+    head = f"Cumulative error at {step} {unit}, in points; {sure}."
+    return [("SIMULATED data, evidence of nothing. " if simulated else "") + head, *found]
+
+
+def _about_scores(runs: list[Run], family: str) -> Iterator[str]:
+    """For each kind of features whether rich supervision beats lean learning; and where the kinds disagree."""
+    helped: dict[str, bool] = {}
+    for name in dict.fromkeys(run.info["preprocessor"] for run in runs):
+        lean, rich = _lean(runs, name), [run for run in _with(runs, name) if not _is_lean(run)]
+        if lean is None or not rich:
+            continue
+        comparisons = [compare_pair(run, lean) for run in rich]
+        clear = [run for run, better in zip(rich, _clearly_better(comparisons), strict=True) if better]
+        helped[name] = bool(clear)
+        best = min(clear or rich, key=_error)
+        comparison = comparisons[rich.index(best)]
+        verb = "helps" if clear else _HELPS[_verdict(comparison) is False]
+        yield (
+            f"{f'{family}, on' if family else 'On'} {_scores(name)} scores rich supervision {verb}: the best method "
+            f"with it, {best.info['method']}, has {_points(comparison)} against {lean.info['method']} "
+            f"({_percent(best)} and {_percent(lean)}); {len(clear)} of {len(rich)} clearly better."
+        )
+    of = f" {family[0].lower()}{family[1:]}" if family else ""
+    where, not_where = ([_scores(name) for name in helped if helped[name] is is_so] for is_so in (True, False))
+    if where and not_where:
+        yield f"So{of} rich supervision helps on {_and(where)} scores, not on {_and(not_where)} ones."
+    if len(helped) > 1:
+        best = min((run for run in runs if run.info["preprocessor"] in helped), key=_error)
+        yield f"Best{of}: {best.info['method']} on {_scores(best.info['preprocessor'])} scores, {_percent(best)}."
+
+
+def _clearly_better(comparisons: list[Comparison]) -> list[bool]:
+    """Which first runs have the lower error, by tests corrected for each other (Holm)."""
+    corrected = holm([comparison.p_corrected for comparison in comparisons])
+    return [p < 0.05 and c.difference.mean < 0 for p, c in zip(corrected, comparisons, strict=True)]
+
+
+def _about_controls(runs: list[Run], plain: list[Run]) -> Iterator[str]:
+    """For each control, and each method that has it, what it changes on each kind of features."""
+    for control in CONTROLS:
+        pairs = [(run, other) for run in runs if (other := _counterpart(run, plain, control)) is not None]
+        for method in dict.fromkeys(other.info["method"] for _, other in pairs):
+            mine = [pair for pair in pairs if pair[1].info["method"] == method]
+            line = f"{control.words}, {method}: {_on_each(mine)}"
+            if control.keys == ("annotation.name",):
+                leans = [(run, _lean(plain, run.info["preprocessor"])) for run, _ in mine]
+                line += f"; against lean {_on_each([(run, lean) for run, lean in leans if lean is not None])}"
+            yield f"{line}."
+        if control.value == "shuffled" and any(_beats_lean(run, plain) for run, _ in pairs):
+            yield _WHY_SHUFFLED_HELPS
+
+
+def _on_each(pairs: list[tuple[Run, Run]]) -> str:
+    """The differences of runs to others, on each kind of features."""
+    told = []
+    for run, other in pairs:
+        comparison = compare_pair(run, other)
+        words = _CHANGES[_verdict(comparison)] if run.seeds > 1 else "one seed"
+        told.append(f"{_scores(run.info['preprocessor'])} {_points(comparison)} ({words})")
+    return ", ".join(told)
+
+
+def _beats_lean(run: Run, plain: list[Run]) -> bool:
+    lean = _lean(plain, run.info["preprocessor"])
+    return lean is not None and _verdict(compare_pair(run, lean)) is True
+
+
+def _settings_of_controls(run: Run) -> dict[str, Any]:
+    """The settings in which a run is a control, rather than a method as the paper has it."""
+    flat = flatten(run.info["config"])
+    usual = {
+        "annotation.name": "full",
+        "aggregator.relevant": 1.0,
+        "aggregator.irrelevant": None,
+        "aggregator.scope": "teacher",
+        "learner.variant": "pa2",
+    }
+    found = {key: flat[key] for key, value in usual.items() if key in flat and value not in (None, flat[key])}
+    if "aggregator.relevant" in found and "aggregator.irrelevant" in flat:
+        found["aggregator.irrelevant"] = flat["aggregator.irrelevant"]
+    if flat.get("aggregator.name") == "none" and flat.get("learner.name") in ("ellipsotron", "feature_scaling"):
+        found["aggregator.name"] = "none"
+    return found | {key: value for key, value in flat.items() if key.startswith("tune.")}
+
+
+def _counterpart(run: Run, plain: list[Run], control: Control) -> Run | None:
+    """The plain run that differs from this one in just that control; None if the run is no such control."""
+    changed = _settings_of_controls(run)
+    if not changed or not set(changed) <= set(control.keys) or control.value not in (None, *changed.values()):
+        return None
+    ignored = (*control.keys, *(("aggregator.",) if control.keys == ("aggregator.name",) else ()))
+
+    def settings(of: Run) -> dict[str, Any]:
+        kept = ("learner.", "aggregator.", "annotation.", "preprocessor.", "tune.")
+        flat = flatten(of.info["config"])
+        return {key: value for key, value in flat.items() if key.startswith(kept) and not key.startswith(ignored)}
+
+    wanted = settings(run)
+    return next((other for other in plain if settings(other) == wanted), None)
+
+
+def _with(runs: Iterable[Run], preprocessor: str) -> list[Run]:
+    return [run for run in runs if run.info["preprocessor"] == preprocessor]
+
+
+def _is_lean(run: Run) -> bool:
+    return run.info["config"].get("learner", {}).get("name") == "lean"
+
+
+def _lean(runs: Iterable[Run], preprocessor: str) -> Run | None:
+    return next((run for run in _with(runs, preprocessor) if _is_lean(run)), None)
+
+
+def _error(run: Run) -> float:
+    return float(run.mean("cumulative_error")[run.steps.index(compared_step(run))])
+
+
+def _verdict(comparison: Comparison) -> bool | None:
+    """Whether the first run's error is clearly lower (True), clearly higher (False), or neither."""
+    if comparison.difference.high < 0:
+        return True
+    return False if comparison.difference.low > 0 else None
+
+
+_HELPS = {True: "does harm", False: "shows no clear gain"}
+_CHANGES = {True: "better", False: "worse", None: "no clear difference"}
+
+
+def _points(comparison: Comparison) -> str:
+    """A difference, with its interval if there is one; the first run's error less the second's."""
+    difference = comparison.difference
+    shown = f"{100 * difference.mean:+.1f}"
+    if abs(difference.low) == float("inf"):
+        return shown
+    return f"{shown} [{100 * difference.low:+.1f}, {100 * difference.high:+.1f}]"
+
+
+def _percent(run: Run) -> str:
+    return f"{100 * _error(run):.1f} %"
+
+
+def _scores(preprocessor: str) -> str:
+    name, _, seen = preprocessor.partition(" ")
+    return _SCORES.get(name, name) + (f" {seen}" if seen else "")
+
+
+def _and(words: list[str]) -> str:
+    return " and ".join(words) if len(words) < 3 else f"{', '.join(words[:-1])} and {words[-1]}"

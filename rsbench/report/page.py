@@ -1,0 +1,390 @@
+"""One HTML file with everything: opens from disk, needs no network, and is read on a phone as well."""
+
+import json
+import math
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rsbench import __version__
+from rsbench.compare import (
+    MOST_IN_PAIRS,
+    WHY_CORRECTED,
+    Needed,
+    area_under_curve,
+    compare,
+    compared_step,
+    critical_t,
+    levels,
+    needed,
+    t_interval,
+)
+from rsbench.errors import UserError
+from rsbench.measures import MEASURES
+from rsbench.paper import published
+from rsbench.report.collect import groups, not_numbers
+from rsbench.report.comparisons import p_text, wilcoxon_note
+from rsbench.report.figure import against, against_samples, is_wide, swept_axis
+from rsbench.report.findings import findings
+from rsbench.report.labels import data_details, data_label, flatten, protocol_label, varying
+from rsbench.report.markup import Cell, bullets, number, plain, table, text_of
+from rsbench.results import Run, read_sweep, sweep_folder
+
+_HERE = Path(__file__).parent
+_MEASURE_NAMES = {
+    "test_error": "test error, %",
+    "cumulative_error": "cumulative error, %",
+    "online_error": "online error, %",
+    "test_loss": "test loss",
+    "cumulative_loss": "cumulative loss",
+    "online_loss": "online loss",
+}
+#: Errors of each class are shown for so many runs, the first ones.
+_MOST_BY_CLASS = 60
+_CLASSES_SHOWN = 400
+
+
+def make_page(runs: list[Run], left_out: Sequence[str] = ()) -> str:
+    """The report of these runs, as HTML."""
+    parts = groups(runs)
+    simulated = any(run.info["data"]["simulated"] for run in runs)
+    title = _title(runs)
+    body = [_header(title, runs, parts, simulated)]
+    body += ["<main>", *(_group(i, part, len(parts)) for i, part in enumerate(parts)), _repeat(runs), _what(runs)]
+    if left_out:
+        body.append(f"<h2 id=left-out>Left out</h2>{bullets(left_out)}")
+    body += ["</main>", f"<footer>Made by rsbench {text_of(__version__)} from the records on disk.</footer>"]
+    payload = {"measures": _MEASURE_NAMES, "groups": [_charted(part) for part in parts]}
+    # A "<" inside a script could end it.
+    data = json.dumps(payload, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        # Nothing in this file may come from, or go to, anywhere else.
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; "
+        "script-src 'unsafe-inline'\">\n"
+        f"<title>{text_of(title)}</title>\n<style>\n{(_HERE / 'page.css').read_text()}</style>\n</head>\n<body>\n"
+        + "\n".join(body)
+        + f'\n<script type="application/json" id="data">{data}</script>\n'
+        + f"<script>\n{(_HERE / 'page.js').read_text()}</script>\n</body>\n</html>\n"
+    )
+
+
+def _title(runs: list[Run]) -> str:
+    experiments = dict.fromkeys(run.info["experiment"] for run in runs if run.info["experiment"])
+    return f"{', '.join(experiments) or 'rsbench'}: {data_label(runs)}"
+
+
+def _header(title: str, runs: list[Run], parts: list[list[Run]], simulated: bool) -> str:
+    badge = ' <span class="badge">SIMULATED</span>' if simulated else ""
+    count = f"{len(runs)} run{'' if len(runs) == 1 else 's'}"
+    links = [(f"group-{i}", _group_title(part)) for i, part in enumerate(parts)] if len(parts) > 1 else []
+    if len(parts) == 1:
+        links = [("curves-0", "Curves"), ("results-0", "Results"), ("pairs-0", "Comparisons"), ("needed-0", "Samples")]
+    links += [("repeat", "Repeat it"), ("what", "What was run")]
+    warning = ""
+    if simulated:
+        hints = dict.fromkeys(run.info["data"].get("how_to_get_real") for run in runs)
+        told = " ".join(f"{text_of(hint)}." for hint in hints if hint)
+        warning = (
+            f'<p class="warning"><strong>Simulated data.</strong> These numbers say nothing about the real data set, '
+            f"nor about the paper's. {told}</p>"
+        )
+    nav = "".join(f'<a href="#{anchor}">{text_of(name)}</a>' for anchor, name in links)
+    several = "" if len(parts) == 1 else f" in {len(parts)} groups that cannot be compared with each other"
+    return (
+        f'<header><h1>{text_of(title)}{badge}</h1><p class="soft">{count}{several}</p>{warning}'
+        f'<nav aria-label="Sections">{nav}</nav></header>'
+    )
+
+
+def _group_title(runs: list[Run]) -> str:
+    seeds = runs[0].seeds
+    return f"{data_label(runs)}, {protocol_label(runs[0])}, {seeds} seed{'' if seeds == 1 else 's'}"
+
+
+def _group(i: int, runs: list[Run], of: int) -> str:
+    """Everything on runs that can be compared with each other."""
+    bad = [problem for run in runs if (problem := not_numbers(run))]
+    good = [run for run in runs if not not_numbers(run)]
+    parts = [f'<section id="group-{i}">', f"<h2>{text_of(_group_title(runs))}</h2>" if of > 1 else ""]
+    parts += [f'<p class="note">{text_of(line)}</p>' for line in data_details(runs)]
+    words = _said(findings, good)
+    if words:
+        parts += [
+            f'<h3 id="words-{i}">In words</h3><p class="note">{text_of(words[0])}</p>',
+            bullets(words[1:], "words"),
+        ]
+    parts += [bullets(bad, "words") if bad else ""]
+    parts += [f'<h3 id="curves-{i}">Curves</h3><figure class="chart" id="chart-{i}" style="margin:0"></figure>']
+    parts += [
+        f'<noscript><p class="note">The curves need JavaScript; every number is in the tables.</p></noscript>'
+        f'<h3 id="results-{i}">Results</h3>{_results(runs)}'
+    ]
+    if good:
+        parts += [f'<h3 id="pairs-{i}">Seed by seed</h3>{_pairs(good)}']
+        parts += [f'<h3 id="needed-{i}">Samples needed</h3>{_needed(good)}', _by_class(good), _bounds(good)]
+    return "\n".join([*parts, "</section>"])
+
+
+def _said(what: Any, runs: list[Run]) -> list[str]:
+    """Sentences, or none where runs cannot be compared."""
+    try:
+        return what(runs) if len(runs) > 1 else []
+    except UserError:
+        return []
+
+
+def _results(runs: list[Run]) -> str:
+    """The leaderboard, best first, for error and loss; the paper's figures and the difference where it has them."""
+    tables = []
+    for measure, title, scale, digits in (
+        ("cumulative_error", "Cumulative error, %", 100, 1),
+        ("cumulative_loss", "Cumulative loss", 1, 0),
+    ):
+        steps = sorted({step for run in runs for step in run.table_steps()})
+        extra = varying(runs)
+        cited = {id(run): [published(run.info, measure, step) for step in steps] for run in runs}
+        with_paper = any(figure is not None for figures in cited.values() for figure in figures)
+        header = ["rank", "method", "preprocessor", *extra, *(f"@{step}" for step in steps)]
+        if with_paper:
+            header += [text for step in steps for text in (f"paper @{step}", "difference")]
+        order = np.argsort([_at(run, measure, compared_step(run)) for run in runs], kind="stable")
+        best = [min((_at(run, measure, step) for run in runs if step in run.steps), default=math.nan) for step in steps]
+        rows = []
+        for rank, i in enumerate(order):
+            run = runs[i]
+            row: list[Any] = [Cell(str(rank + 1), rank), run.info["method"], run.info["preprocessor"]]
+            row += [plain(values[i]) for values in extra.values()]
+            row += [_mean_cell(run, measure, step, scale, digits, best[j]) for j, step in enumerate(steps)]
+            if with_paper:
+                for step, figure in zip(steps, cited[id(run)], strict=True):
+                    ours = scale * _at(run, measure, step)
+                    row += [number(figure, "g"), number(None if figure is None else ours - figure, f"+.{digits}f")]
+            rows.append(row)
+        caption = f"{title}, mean ± standard error, best first; the lowest of each column stands out."
+        tables.append(table(header, rows, caption, text=3 + len(extra), skip=1))
+    return "".join(tables)
+
+
+def _at(run: Run, measure: str, step: int) -> float:
+    return float(run.mean(measure)[run.steps.index(step)]) if step in run.steps else math.nan
+
+
+def _mean_cell(run: Run, measure: str, step: int, scale: float, digits: int, best: float) -> Cell:
+    mean = _at(run, measure, step)
+    if math.isnan(mean):
+        return Cell("–")
+    deviation = run.standard_error(measure)[run.steps.index(step)]
+    spread = "" if math.isnan(deviation) else f" ± {scale * deviation:.{digits}f}"
+    return Cell(f"{scale * mean:.{digits}f}{spread}", mean, "best" if mean == best else "")
+
+
+def _pairs(runs: list[Run]) -> str:
+    """Every run against the first one."""
+    try:
+        found = compare(runs)
+    except UserError as error:
+        return f'<p class="note">Not compared: {text_of(error)}.</p>'
+    first = runs[0].info["label"]
+    rows = []
+    for c in (c for c in found if c.first == first):
+        low, high = -100 * c.difference.high, -100 * c.difference.low
+        interval = f"{low:+.1f} to {high:+.1f}" if math.isfinite(low) else "–"
+        rows.append(
+            [
+                c.second,
+                number(-100 * c.difference.mean, "+.1f"),
+                Cell(interval, low if math.isfinite(low) else None),
+                number(None if math.isnan(c.effect) else -c.effect, "+.2f"),
+                Cell(f"{c.losses} / {c.ties} / {c.wins}", c.losses),
+                *(Cell(p_text(p), None if math.isnan(p) else p) for p in (c.p_t, c.p_corrected)),
+                Cell("–" if c.p_wilcoxon is None else p_text(c.p_wilcoxon), c.p_wilcoxon),
+                Cell(p_text(c.p_holm), None if math.isnan(c.p_holm) else c.p_holm),
+            ]
+        )
+    step, unit = compared_step(runs[0]), runs[0].info["unit"]
+    header = ["method", "difference", "95 % interval", "effect size", "win / tie / loss", "p, paired t"]
+    header += ["p, Nadeau–Bengio", "p, Wilcoxon", "p, Holm"]
+    caption = (
+        f"Difference to {first} in cumulative error at {step} {unit}, in points, paired by seed; negative is less "
+        "error. This comparison was fixed beforehand."
+    )
+    family = "all pairs of runs" if len(runs) <= MOST_IN_PAIRS else f"each run against {first}"
+    note = f"Holm's correction is over {len(found)} tests, {family}, on Nadeau and Bengio's p. {WHY_CORRECTED}"
+    lines = [note, wilcoxon_note(runs[0].seeds)]
+    notes = "".join(f'<p class="note">{text_of(line)}</p>' for line in lines if line)
+    return table(header, rows, caption, text=1) + notes
+
+
+def _needed(runs: list[Run]) -> str:
+    """Samples needed to reach errors, and the area under the curve."""
+    wanted, unit = levels(runs), runs[0].info["unit"]
+    header = ["method", *(f"≤ {100 * level:.0f} %" for level in wanted), "area under the curve, %"]
+    rows = []
+    for run in runs:
+        area = t_interval(100 * area_under_curve(run))
+        row: list[Any] = [run.info["label"], *(_needed_cell(needed(run, level), run.steps[-1]) for level in wanted)]
+        spread = f" ± {area.high - area.mean:.1f}" if math.isfinite(area.high) else ""
+        rows.append([*row, Cell(f"{area.mean:.1f}{spread}", area.mean)])
+    caption = (
+        f"{unit.capitalize()} until the test error first falls to so much, and the mean test error over the whole "
+        "curve; ± 95 % interval over seeds."
+    )
+    return table(header, rows, caption, text=1)
+
+
+def _needed_cell(found: Needed, last: int) -> Cell:
+    if found.samples is None:
+        told = f" in {found.seeds - found.reached} of {found.seeds}" if found.reached else ""
+        return Cell(f"> {last}{told}", math.inf)
+    spread = found.samples.high - found.samples.mean
+    return Cell(f"{found.samples.mean:.1f}" + (f" ± {spread:.1f}" if math.isfinite(spread) else ""), found.samples.mean)
+
+
+def _by_class(runs: list[Run]) -> str:
+    """Each class's error at the end, a row per class and a column per run."""
+    shown = [(run, run.per_class()) for run in runs[:_MOST_BY_CLASS]]
+    shown = [(run, errors) for run, errors in shown if errors]
+    names = list(dict.fromkeys(name for _, errors in shown for name in errors))
+    if not names:
+        return ""
+    mean = {name: np.mean([errors[name][1] for _, errors in shown if name in errors]) for name in names}
+    names = sorted(names, key=lambda name: -mean[name])[:_CLASSES_SHOWN]
+    rows = []
+    for name in names:
+        row: list[Any] = [name, Cell(f"{100 * mean[name]:.0f}", float(mean[name]))]
+        for _, errors in shown:
+            found = errors.get(name)
+            heat = f"heat;--v:{found[1]:.2f}" if found else ""
+            row.append(Cell(f"{100 * found[1]:.0f}", found[1], heat) if found else Cell("–"))
+        rows.append(row)
+    header = ["class", "all", *(run.info["label"] for run, _ in shown)]
+    left = f" The first {len(shown)} of {len(runs)} runs." if len(runs) > len(shown) else ""
+    caption = f"Test error of each class at the last step, in %, pooled over seeds; hardest first.{left}"
+    return f"<details><summary>Error by class</summary>{table(header, rows, caption, text=1, tall=True)}</details>"
+
+
+def _bounds(runs: list[Run]) -> str:
+    rows = [
+        [run.info["label"], number(bound["as_printed"], ".1f"), number(bound["scale_free_ratio"], ".3f")]
+        for run in runs
+        if (bound := run.info.get("bound"))
+    ]
+    if not rows:
+        return ""
+    header = ["method", "bound as printed", "max |r∘x| / max |x|"]
+    caption = (
+        "The paper's generalisation bound for the samples learned from, as printed, δ = 0.05. It has slips (√‖x‖ is "
+        "not homogeneous, theorem and proof differ by a factor of 2, the empirical loss is a sum, and scaling "
+        "relevance down improves it for free), so no conclusion is rested on it. The ratio, with relevance scaled to "
+        "at most 1, has no scale."
+    )
+    return f"<details><summary>The paper's bound</summary>{table(header, rows, caption, text=1)}</details>"
+
+
+def _repeat(runs: list[Run]) -> str:
+    return f'<h2 id="repeat">Repeat it</h2><div class="copy"><pre>{text_of(chr(10).join(commands(runs)))}</pre></div>'
+
+
+def commands(runs: list[Run], most: int = 50) -> list[str]:
+    """The commands that compute these runs: those of their sweeps, or of the runs themselves."""
+    found: dict[str, None] = {}
+    for run in runs:
+        try:
+            sweep = read_sweep(sweep_folder(run.folder)) or {}
+        except UserError:
+            sweep = {}
+        words = sweep.get("command") or run.info["overrides"]
+        found[shlex.join(["python", "-m", "rsbench", *words])] = None
+    return [*list(found)[:most], *([f"# and {len(found) - most} more"] if len(found) > most else [])]
+
+
+def _what(runs: list[Run]) -> str:
+    """Settings, versions and data: what every run shares, and what tells them apart."""
+    flats = [flatten({key: value for key, value in run.info["config"].items() if key != "tracking"}) for run in runs]
+    keys = list(dict.fromkeys(key for flat in flats for key in flat))
+    shared: list[tuple[str, set[str]]] = []
+    own: list[tuple[str, set[str]]] = []
+    for key in keys:
+        values = {plain(flat.get(key, "–")) for flat in flats}
+        (shared if len(values) == 1 else own).append((key, values))
+    about = [("git commit", run.info["git_commit"] or "–") for run in runs]
+    about += [(name, version) for run in runs for name, version in run.info["versions"].items()]
+    about += [("data", f"{_data(run)}") for run in runs]
+    about += [
+        (f"plugin {plugin['plugin']}", f"{plugin['version'] or ''} sha256 {str(plugin['sha256'])[:16]}")
+        for run in runs
+        for plugin in run.info.get("plugins", [])
+    ]
+    rows = [[key, value] for key, value in dict.fromkeys(about)]
+    header = ["run", "seeds", "seconds", "fingerprint", "tuned", *(key for key, _ in own)]
+    each = [
+        [
+            run.info["label"],
+            number(run.seeds, "d"),
+            number(run.info["seconds"], ".1f"),
+            run.info["fingerprint"][:16],
+            _tuned(run.info["tuned"]),
+            *(plain(flat.get(key, "–")) for key, _ in own),
+        ]
+        for run, flat in zip(runs, flats, strict=True)
+    ]
+    common = [[key, next(iter(values))] for key, values in shared]
+    return (
+        '<h2 id="what">What was run</h2>'
+        + table(["", ""], rows, "Versions and data, by content.", text=2)
+        + f"<details><summary>Settings that all runs share ({len(common)})</summary>"
+        + table(["setting", "value"], common, "", text=2)
+        + f"</details><details><summary>Each run ({len(runs)})</summary>"
+        + table(header, each, "", text=len(header), tall=True)
+        + "</details>"
+    )
+
+
+def _data(run: Run) -> str:
+    data = run.info["data"]
+    return f"{data['name']}{' (SIMULATED)' if data['simulated'] else ''}, sha256 {str(data['identity'])[:16]}"
+
+
+def _tuned(tuned: dict[str, Any]) -> str:
+    """What was tuned, over all seeds."""
+    found: dict[str, list[str]] = {}
+    for values in (tuned or {}).values():
+        for key, value in values.items():
+            found.setdefault(key, []).append(plain(value))
+    return "; ".join(f"{key}={'/'.join(dict.fromkeys(values))}" for key, values in found.items()) or "–"
+
+
+def _charted(runs: list[Run]) -> dict[str, Any]:
+    """What the chart of a group draws: runs against samples, and against a swept setting if there is one."""
+    views = [{"name": " / ".join(dict.fromkeys(run.info["unit"] for run in runs)), "log": False}]
+    views[0]["lines"] = _styled(against_samples(runs, MEASURES))
+    axis = swept_axis(runs)
+    if axis:
+        views.append({"name": axis[0], "log": is_wide(axis[1]), "lines": _styled(against(runs, axis[1], MEASURES))})
+    return {"title": _group_title(runs), "first": len(views) - 1, "views": views}
+
+
+def _styled(lines: list[Any]) -> list[dict[str, Any]]:
+    methods = list(dict.fromkeys(line.method for line in lines))
+    variants = list(dict.fromkeys(line.variant for line in lines))
+    return [
+        {
+            "label": f"{line.method}, {line.variant}" if line.variant else line.method,
+            "color": methods.index(line.method),
+            "dash": variants.index(line.variant),
+            "x": [float(x) for x in line.x],
+            "t": critical_t(0.95, line.seeds) if line.seeds > 1 else 0,
+            "mean": {measure: _rounded(values) for measure, values in line.mean.items()},
+            "error": {measure: _rounded(values) for measure, values in line.error.items()},
+        }
+        for line in lines
+    ]
+
+
+def _rounded(values: Sequence[float]) -> list[float | None]:
+    return [float(f"{value:.5g}") if math.isfinite(value) else None for value in values]
