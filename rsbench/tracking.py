@@ -19,7 +19,7 @@ from rsbench.configs import CONF
 from rsbench.errors import UserError, first_line, is_number
 from rsbench.measures import MEASURES
 from rsbench.report import FILES
-from rsbench.report.labels import data_label, flatten
+from rsbench.report.labels import command, commands, data_label, flatten
 from rsbench.results import ARTIFACTS_FOLDER, Run, find, read_sweep, sweep_folder
 
 log = logging.getLogger(__name__)
@@ -146,6 +146,7 @@ class Tracker:
             simulated = any(run.info["data"]["simulated"] for run in runs)
             self._client.set_tag(run_id, "simulated", str(simulated).lower())
             self._client.set_tag(run_id, "data", data_label(runs))
+            self._client.set_tag(run_id, "mlflow.note.content", _note(runs, "\n".join(commands(runs))))
         self._end(run_id, status)
 
     def _attach(self, run_id: str, folder: Path, names: tuple[str, ...]) -> None:
@@ -208,12 +209,19 @@ def provenance(run: Run) -> dict[str, str]:
         **{f"version.{name}": version for name, version in info["versions"].items()},
     }
     tags |= {key: str(value) for key, value in _details(run).items() if not is_number(value)}
-    if info["data"]["simulated"]:
-        hint = info["data"].get("how_to_get_real")
-        tags["mlflow.note.content"] = "**Simulated data**: these numbers say nothing about the real data set." + (
-            f" {hint}." if hint else ""
-        )
+    tags["command"] = command(info["overrides"])
+    tags["mlflow.note.content"] = _note([run], tags["command"])
     return {key: str(value) for key, value in tags.items() if value is not None}
+
+
+def _note(runs: list[Run], repeat: str) -> str:
+    """What MLflow shows as the description: a warning, if there is one to give, and how to repeat the run."""
+    warning = ""
+    if any(run.info["data"]["simulated"] for run in runs):
+        hints = dict.fromkeys(run.info["data"].get("how_to_get_real") for run in runs)
+        told = " ".join(f"{hint}." for hint in hints if hint)
+        warning = f"**Simulated data**: these numbers say nothing about the real data set. {told}\n\n"
+    return f"{warning}Repeat it:\n\n```\n{repeat}\n```"
 
 
 def _details(run: Run) -> dict[str, Any]:
@@ -222,15 +230,19 @@ def _details(run: Run) -> dict[str, Any]:
 
 
 def metric_points(run: Run) -> list[tuple[str, float, int, int]]:
-    """Curves as (name, value, timestamp, step): the mean over seeds, and its standard error as NAME_se."""
+    """Curves as (name, value, timestamp, step): the mean over seeds, and its standard error.
+
+    MLflow makes a section of its page of what stands before the slash: error, loss, standard_error.
+    """
     time = int((run.folder / "curves.csv").stat().st_mtime * 1000)
-    points = [(key, float(value), time, 0) for key, value in _details(run).items() if is_number(value)]
+    details = {key: float(value) for key, value in _details(run).items() if is_number(value)}
+    points = [(key.replace(".", "/", 1), value, time, 0) for key, value in details.items()]
     for measure in MEASURES:
         means, errors = run.mean(measure), run.standard_error(measure)
         for step, mean, deviation in zip(run.steps, means, errors, strict=True):
-            points.append((measure, float(mean), time, step))
+            points.append((f"{measure.rpartition('_')[2]}/{measure}", float(mean), time, step))
             if run.seeds > 1:
-                points.append((f"{measure}_se", float(deviation), time, step))
+                points.append((f"standard_error/{measure}", float(deviation), time, step))
     return points
 
 

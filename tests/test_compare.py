@@ -13,6 +13,8 @@ from rsbench.compare import (
     check_comparable,
     compare,
     holm,
+    levels,
+    needed,
     paired_t,
     samples_needed,
     t_interval,
@@ -138,8 +140,26 @@ def test_runs_that_cannot_be_paired_are_refused(change, what):
 def test_samples_needed_and_area():
     curve = np.array([[0.9, 0.9], [0.6, 0.8], [0.5, 0.7], [0.4, 0.7]])
     assert samples_needed(run(curve), 0.6) == [2.0, None]
+    some = needed(run(curve), 0.6)
+    assert (some.reached, some.seeds, some.samples) == (1, 2, None)
+    every = needed(run(curve), 0.8)
+    assert every.reached == 2 and (every.samples.mean, every.samples.low, every.samples.high) == (2.0, 2.0, 2.0)
+    assert needed(run(curve), 0.7).samples.mean == 2.5
     np.testing.assert_allclose(area_under_curve(run(curve)), [(0.75 + 0.55 + 0.45) / 3, (0.85 + 0.75 + 0.7) / 3])
     np.testing.assert_allclose(area_under_curve(run(curve[:1])), [0.9, 0.9])
+
+
+def test_errors_to_reach_lie_between_the_best_end_and_the_worst_start():
+    runs = [run([[0.97, 0.97], [0.62, 0.62]]), run([[0.9, 0.9], [0.31, 0.31]], "other")]
+    assert levels(runs) == [0.8, 0.6, 0.4]
+    assert levels([run([[0.52, 0.52], [0.41, 0.41]])]) == [0.5, 0.45]
+    assert levels([run([[0.5, 0.5], [0.5, 0.5]])]) == []
+
+
+def test_a_thousand_runs_are_compared_with_the_first_alone(rng):
+    values = 0.5 + 0.1 * rng.random((3, 4))
+    found = compare([run(values + 0.001 * i, f"m{i}") for i in range(150)])
+    assert len(found) == 149 and {comparison.first for comparison in found} == {"m0"}
 
 
 def test_a_sweep_is_compared_with_its_first_run_in_words_and_numbers(rng):
@@ -151,8 +171,8 @@ def test_a_sweep_is_compared_with_its_first_run_in_words_and_numbers(rng):
         for line in text.splitlines()
         if line[:1] == "|"
     }
-    assert rows["ellipsotron"][0].startswith("-") and rows["ellipsotron"][2] == "5 of 5"
-    assert rows["twin"][0] in ("-0.0", "+0.0") and rows["twin"][2:] == ["0 of 5", "1.000"]
+    assert rows["ellipsotron"][0].startswith("-") and rows["ellipsotron"][2] == "5/0/0"
+    assert rows["twin"][0] in ("-0.0", "+0.0") and rows["twin"][2:] == ["0/5/0", "1.000"]
     assert "Difference to lean in cumulative error at 20" in text and "corrected for 3 pairs (Holm)" in text
     assert "with 5 seeds cannot go below p = 0.0625" in text
     read = list(csv.DictReader(table.splitlines()))

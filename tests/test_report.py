@@ -9,8 +9,8 @@ import pytest
 
 from rsbench.measures import MEASURES
 from rsbench.paper import TABLES, published
-from rsbench.report import draw, make_tables
-from rsbench.report.figure import _against, _against_samples, _swept_axis
+from rsbench.report import draw, make_latex, make_tables
+from rsbench.report.figure import against, against_samples, swept_axis
 from rsbench.report.labels import varying
 from rsbench.results import COLUMNS, Run
 
@@ -124,17 +124,31 @@ def test_the_figure_draws_test_errors_with_their_standard_errors():
     runs = [run(error=0.5), run("mine", error=0.3)]
     for each in runs:
         each.curves["online_loss"] = each.curves["online_loss"] + 7  # nothing else is drawn by mistake
-    lean, mine = _against_samples(runs)
+    lean, mine = against_samples(runs)
     assert (lean.method, lean.x) == ("lean", [5, 10, 20])
-    assert lean.mean == pytest.approx([55] * 3) and mine.mean == pytest.approx([35] * 3)
-    assert lean.error == pytest.approx([5] * 3)
+    assert lean.mean["test_error"] == pytest.approx([55] * 3) and mine.mean["test_error"] == pytest.approx([35] * 3)
+    assert lean.error["test_error"] == pytest.approx([5] * 3)
     swept = [run(learner={"C": C}, error=C) for C in (0.3, 0.1)]
-    (line,) = _against(swept, [0.3, 0.1])
-    assert line.x == [0.1, 0.3] and line.mean == pytest.approx([15, 35]) and line.error == pytest.approx([5, 5])
+    (line,) = against(swept, [0.3, 0.1])
+    assert line.x == [0.1, 0.3] and line.mean["test_error"] == pytest.approx([15, 35])
+    assert line.error["test_error"] == pytest.approx([5, 5])
 
 
 def test_a_file_name_is_no_mathematics(tmp_path):
     draw([run(dataset={"path": "a$\\foo$b.npz"})], tmp_path / "curves.png")
+
+
+def test_latex_table_is_booktabs_with_the_lowest_of_each_column_in_bold():
+    runs = [run("lean", error=1.0), run("50% & more_{a}", error=0.093, simulated=False)]
+    text = make_latex(runs)
+    rows = [line for line in text.splitlines() if line.endswith(r"\\")]
+    assert len(rows) == 4 and len({row.count("&") - row.count(r"\&") for row in rows[1:]}) == 1
+    assert rows[2].startswith(r"lean & 105.0 $\pm$ 5.0")
+    assert rows[3].startswith(
+        r"50\% \& more\_\{a\} & \textbf{14.3 $\pm$ 5.0}"
+    )  # 9.3 and 19.3 %; text would sort "105" first
+    assert r"\toprule" in text and "SIMULATED" in text and r"\bottomrule" in text
+    assert "SIMULATED" not in make_latex(runs[1:])
 
 
 def test_theta_is_one_column_and_one_axis():
@@ -148,13 +162,13 @@ def test_one_seed_shows_no_standard_error():
 
 
 def test_numeric_sweep_becomes_the_axis():
-    assert _swept_axis([run(learner={"C": C}) for C in (0.1, 1.0, 10.0)])[0] == "learner.C"
+    assert swept_axis([run(learner={"C": C}) for C in (0.1, 1.0, 10.0)])[0] == "learner.C"
     by_classes = [run(classes=k, protocol={"min_samples": m}) for k, m in ((13, 75), (41, 40))]
     for each, k in zip(by_classes, (13, 41), strict=True):
         each.info["config"].pop("classes")
         each.info["classes"] = k
-    assert _swept_axis(by_classes) == ("classes", [13, 41])
-    assert _swept_axis([run(), run("class_soft")]) is None
+    assert swept_axis(by_classes) == ("classes", [13, 41])
+    assert swept_axis([run(), run("class_soft")]) is None
 
 
 @pytest.mark.parametrize(
@@ -164,6 +178,7 @@ def test_numeric_sweep_becomes_the_axis():
         [run(seeds=1)],
         [run(learner={"C": C}, method=m) for C in (0.1, 1.0, 100.0) for m in ("lean", "mine")],
         [run(f"method{i}") for i in range(30)],
+        [run(f"method{i}", preprocessor=p) for i in range(25) for p in ("none", "center", "standardize")],
     ],
 )
 def test_figures_are_drawn_and_say_simulated(runs, tmp_path):

@@ -15,6 +15,9 @@ from conftest import SMALL, rsbench
 from rsbench import results, tracking
 from rsbench.errors import UserError
 from rsbench.measures import MEASURES
+from rsbench.report import FILES
+
+RECORD = {"classes.csv", "curves.csv", "run.json", "summary.json"}
 
 
 def store(folder, experiment="rsbench"):
@@ -46,7 +49,7 @@ def test_a_sweep_is_a_parent_with_a_child_per_run(swept):
     assert {child.info.run_name for child in children} == {"lean", "class_soft"}
     assert {run.info.status for run in [*parents, *children]} == {"FINISHED"}
     artifacts = {file.path for file in client.list_artifacts(parents[0].info.run_id)}
-    assert artifacts == {"table.md", "comparisons.csv", "curves.png"}
+    assert artifacts == set(FILES)
     assert parents[0].data.tags["simulated"] == "true" and parents[0].data.tags["data"] == "synthetic (SIMULATED)"
     assert "mlflow ui --backend-store-uri sqlite:///outputs/mlflow.db" in done.stdout
     assert not (folder / "mlruns").exists()
@@ -59,16 +62,19 @@ def test_a_child_has_config_curves_provenance_and_record(swept):
     (run,) = [run for run in results.find(folder) if run.info["method"] == "class_soft"]
     assert child.data.params["aggregator.normalize"] == "l2" and child.data.params["dataset.classes"] == "4"
     for measure in MEASURES:
-        history = client.get_metric_history(child.info.run_id, measure)
+        section = "error" if measure.endswith("error") else "loss"
+        history = client.get_metric_history(child.info.run_id, f"{section}/{measure}")
         assert [point.step for point in sorted(history, key=lambda p: p.step)] == run.steps
         assert {p.step: p.value for p in history} == dict(zip(run.steps, run.mean(measure), strict=True))
-        errors = client.get_metric_history(child.info.run_id, f"{measure}_se")
+        errors = client.get_metric_history(child.info.run_id, f"standard_error/{measure}")
         assert {p.step: p.value for p in errors} == dict(zip(run.steps, run.standard_error(measure), strict=True))
     tags = child.data.tags
     assert tags["simulated"] == "true" and "Simulated" in tags["mlflow.note.content"]
+    assert tags["command"].startswith("python -m rsbench ") and "method=class_soft" in tags["command"]
+    assert tags["command"] in tags["mlflow.note.content"]
     assert tags["fingerprint"] == run.info["fingerprint"] and tags["data.identity"] == run.info["data"]["identity"]
     artifacts = {file.path for file in client.list_artifacts(child.info.run_id)}
-    assert artifacts == {"classes.csv", "curves.csv", "run.json", "summary.json"}
+    assert artifacts == RECORD
 
 
 def test_sending_again_adds_nothing(swept):
@@ -85,7 +91,7 @@ def test_a_single_run_has_no_parent_and_carries_its_figure(tmp_path):
     client, (run,), children = store(tmp_path)
     assert not children
     artifacts = {file.path for file in client.list_artifacts(run.info.run_id)}
-    assert artifacts == {"classes.csv", "curves.csv", "run.json", "summary.json", "table.md", "curves.png"}
+    assert artifacts == {*RECORD, *FILES} - {"comparisons.csv"}
 
 
 def test_a_server_that_is_down_loses_nothing(tmp_path):
@@ -100,11 +106,7 @@ def test_a_server_that_is_down_loses_nothing(tmp_path):
     assert done.returncode == 0, done.stderr
     client, (parent,), children = store(tmp_path)
     assert len(children) == 2
-    assert {file.path for file in client.list_artifacts(parent.info.run_id)} == {
-        "table.md",
-        "comparisons.csv",
-        "curves.png",
-    }
+    assert {file.path for file in client.list_artifacts(parent.info.run_id)} == set(FILES)
 
 
 @pytest.mark.parametrize("in_sweep", [False, True])
@@ -146,7 +148,7 @@ def test_a_store_that_fails_midway_is_repaired_once(calls, in_sweep, tmp_path, m
     (sent,) = children if in_sweep else parents
     assert [parent.info.status for parent in parents] == ["FAILED" if in_sweep else "FINISHED"]
     assert sent.data.tags["rsbench.complete"] == "true" and sent.info.status == "FINISHED"
-    assert len(client.get_metric_history(sent.info.run_id, "test_error")) == len(run.steps)
+    assert len(client.get_metric_history(sent.info.run_id, "error/test_error")) == len(run.steps)
 
 
 def make_run(folder):
@@ -204,11 +206,7 @@ def test_a_sweep_not_tracked_at_first_gets_its_parent_later(tmp_path):
     assert rsbench("track", "outputs", cwd=tmp_path).returncode == 0
     client, (parent,), children = store(tmp_path)
     assert len(children) == 2 and parent.info.status == "FINISHED"
-    assert {file.path for file in client.list_artifacts(parent.info.run_id)} == {
-        "table.md",
-        "comparisons.csv",
-        "curves.png",
-    }
+    assert {file.path for file in client.list_artifacts(parent.info.run_id)} == set(FILES)
 
 
 @pytest.mark.parametrize("damage", ["{}", "[]", "", '{"id"'])
@@ -284,7 +282,7 @@ def test_a_real_server_gets_everything(tmp_path):
         client = MlflowClient(uri)
         runs = client.search_runs([client.get_experiment_by_name("rsbench").experiment_id])
         assert len(runs) == 3
-        assert {len(client.list_artifacts(run.info.run_id)) for run in runs} == {4}
+        assert {len(client.list_artifacts(run.info.run_id)) for run in runs} == {len(RECORD), len(FILES)}
     finally:
         os.killpg(server.pid, 15)
         server.wait(30)

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from rsbench.errors import UserError
 from rsbench.files import write_whole
 from rsbench.report.collect import not_numbers
 from rsbench.report.comparisons import make_comparisons
@@ -37,8 +36,6 @@ def write_report(runs: list[Run], folder: Path, left_out: Sequence[str] = ()) ->
 
 
 def _in_words(runs: list[Run]) -> str:
-    try:
-        words = findings(runs)
-    except UserError:
-        return ""
-    return "".join(["\nIn words. ", words[0], "\n\n", *(f"- {line}\n" for line in words[1:])]) if words else ""
+    found = findings(runs)
+    lines = "".join(f"- {line}\n" for line in found.lines)
+    return f"\nIn words. {found.note}\n\n{lines}" if lines else ""

@@ -3,6 +3,7 @@
 Runs are matched by their settings, not by their names: a control is a run that differs from another in one thing.
 """
 
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -21,14 +22,15 @@ class Control:
     keys: tuple[str, ...]
     value: Any
     words: str
+    to_lean: bool = False
 
 
 #: Each is looked for among the settings that may tell a run from its counterpart; None stands for any value.
 CONTROLS = (
-    Control(("annotation.name",), "shuffled", "Annotations shuffled between samples"),
-    Control(("annotation.name",), "random", "As many marks on random features"),
+    Control(("annotation.name",), "shuffled", "Annotations shuffled between samples", True),
+    Control(("annotation.name",), "random", "As many marks on random features", True),
     Control(("aggregator.name",), "none", "Every feature marked (all ones)"),
-    Control(("aggregator.relevant", "aggregator.irrelevant"), None, "A soft mask in place of the hard one"),
+    Control(("aggregator.relevant", "aggregator.irrelevant"), None, "A soft mask in place of the hard one", True),
     Control(("aggregator.scope",), "seen", "Only votes seen so far, not the whole pool's"),
     Control(("learner.variant",), "pa", "Steps that correct the margin exactly"),
     Control(("tune.learner.C",), None, "C tuned on held-out classes"),
@@ -40,24 +42,57 @@ _WHY_SHUFFLED_HELPS = (
 )
 
 
-def findings(runs: list[Run]) -> list[str]:
-    """Sentences on runs that can be compared seed by seed; none if there is no lean run to compare with."""
+@dataclass(frozen=True)
+class Contrast:
+    """A control of a method: by preprocessor how it compares with the method itself and with lean learning."""
+
+    control: Control
+    method: str
+    to_itself: dict[str, Comparison]
+    to_lean: dict[str, Comparison]
+
+    def __str__(self) -> str:
+        told = f"{self.control.words}, {self.method}: {_on_each(self.to_itself)}"
+        return f"{told}; against lean {_on_each(self.to_lean)}." if self.to_lean else f"{told}."
+
+
+@dataclass(frozen=True)
+class Findings:
+    """How to read the sentences, those on rich supervision against lean learning, and what the controls show."""
+
+    note: str = ""
+    claims: tuple[str, ...] = ()
+    contrasts: tuple[Contrast, ...] = ()
+    controlled: tuple[str, ...] = ()
+
+    @property
+    def lines(self) -> list[str]:
+        """All of it in words."""
+        return [*self.claims, *map(str, self.contrasts), *self.controlled]
+
+
+def findings(runs: list[Run]) -> Findings:
+    """What runs that can be compared seed by seed show; nothing if there is no lean run to compare with."""
+    if len(runs) < 2:
+        return Findings()
     plain = [run for run in runs if not _settings_of_controls(run)]
-    found = list(_about_scores(plain, ""))
-    for value, words in (("learner.variant", "With exact steps"), ("tune", "With C tuned")):
-        family = [run for run in runs if any(key.startswith(value) for key in _settings_of_controls(run))]
-        found += _about_scores(family, words)
-    found += _about_controls(runs, plain)
-    if not found:
-        return []
-    step, unit = compared_step(runs[0]), runs[0].info["unit"]
-    seeds = runs[0].seeds
+    contrasts = tuple(_contrasts(runs, plain))
+    controlled: list[str] = []
+    for key, words in (("learner.variant", "With exact steps"), ("tune", "With C tuned")):
+        family = [run for run in runs if any(name.startswith(key) for name in _settings_of_controls(run))]
+        controlled += _about_scores(family, words)
+    if any(_beats_lean(contrast) for contrast in contrasts if contrast.control.value == "shuffled"):
+        controlled.append(_WHY_SHUFFLED_HELPS)
+    return Findings(_note(runs), tuple(_about_scores(plain, "")), contrasts, tuple(controlled))
+
+
+def _note(runs: list[Run]) -> str:
     sure = "one seed: no certainty"
-    if seeds > 1:
+    if runs[0].seeds > 1:
         sure = "in brackets the 95 % interval of each difference by itself; clearly better: after Holm's correction"
     simulated = any(run.info["data"].get("simulated") for run in runs)
-    head = f"Cumulative error at {step} {unit}, in points; {sure}."
-    return [("SIMULATED data, evidence of nothing. " if simulated else "") + head, *found]
+    note = f"Cumulative error at {compared_step(runs[0])} {runs[0].info['unit']}, in points; {sure}."
+    return ("SIMULATED data, evidence of nothing. " if simulated else "") + note
 
 
 def _about_scores(runs: list[Run], family: str) -> Iterator[str]:
@@ -74,17 +109,18 @@ def _about_scores(runs: list[Run], family: str) -> Iterator[str]:
         comparison = comparisons[rich.index(best)]
         verb = "helps" if clear else _HELPS[_verdict(comparison) is False]
         yield (
-            f"{f'{family}, on' if family else 'On'} {_scores(name)} scores rich supervision {verb}: the best method "
-            f"with it, {best.info['method']}, has {_points(comparison)} against {lean.info['method']} "
+            f"{f'{family}, on' if family else 'On'} {scores(name)} scores rich supervision {verb}: the best method "
+            f"with it, {best.info['method']}, has {points(comparison)} against {lean.info['method']} "
             f"({_percent(best)} and {_percent(lean)}); {len(clear)} of {len(rich)} clearly better."
         )
     of = f" {family[0].lower()}{family[1:]}" if family else ""
-    where, not_where = ([_scores(name) for name in helped if helped[name] is is_so] for is_so in (True, False))
+    where, not_where = ([scores(name) for name in helped if helped[name] is is_so] for is_so in (True, False))
     if where and not_where:
         yield f"So{of} rich supervision helps on {_and(where)} scores, not on {_and(not_where)} ones."
     if len(helped) > 1:
         best = min((run for run in runs if run.info["preprocessor"] in helped), key=_error)
-        yield f"Best{of}: {best.info['method']} on {_scores(best.info['preprocessor'])} scores, {_percent(best)}."
+        where_best = scores(best.info["preprocessor"])
+        yield f"Best of these{of}: {best.info['method']} on {where_best} scores, {_percent(best)}."
 
 
 def _clearly_better(comparisons: list[Comparison]) -> list[bool]:
@@ -93,34 +129,35 @@ def _clearly_better(comparisons: list[Comparison]) -> list[bool]:
     return [p < 0.05 and c.difference.mean < 0 for p, c in zip(corrected, comparisons, strict=True)]
 
 
-def _about_controls(runs: list[Run], plain: list[Run]) -> Iterator[str]:
+def _contrasts(runs: list[Run], plain: list[Run]) -> Iterator[Contrast]:
     """For each control, and each method that has it, what it changes on each kind of features."""
     for control in CONTROLS:
         pairs = [(run, other) for run in runs if (other := _counterpart(run, plain, control)) is not None]
         for method in dict.fromkeys(other.info["method"] for _, other in pairs):
-            mine = [pair for pair in pairs if pair[1].info["method"] == method]
-            line = f"{control.words}, {method}: {_on_each(mine)}"
-            if control.keys == ("annotation.name",):
-                leans = [(run, _lean(plain, run.info["preprocessor"])) for run, _ in mine]
-                line += f"; against lean {_on_each([(run, lean) for run, lean in leans if lean is not None])}"
-            yield f"{line}."
-        if control.value == "shuffled" and any(_beats_lean(run, plain) for run, _ in pairs):
-            yield _WHY_SHUFFLED_HELPS
+            mine = [(run, other) for run, other in pairs if other.info["method"] == method]
+            leans = [(run, _lean(plain, run.info["preprocessor"])) for run, _ in mine] if control.to_lean else []
+            yield Contrast(
+                control,
+                method,
+                {run.info["preprocessor"]: compare_pair(run, other) for run, other in mine},
+                {run.info["preprocessor"]: compare_pair(run, lean) for run, lean in leans if lean is not None},
+            )
 
 
-def _on_each(pairs: list[tuple[Run, Run]]) -> str:
-    """The differences of runs to others, on each kind of features."""
-    told = []
-    for run, other in pairs:
-        comparison = compare_pair(run, other)
-        words = _CHANGES[_verdict(comparison)] if run.seeds > 1 else "one seed"
-        told.append(f"{_scores(run.info['preprocessor'])} {_points(comparison)} ({words})")
-    return ", ".join(told)
+def _on_each(comparisons: dict[str, Comparison]) -> str:
+    """The differences on each kind of features."""
+    return ", ".join(f"{scores(name)} {points(c)} ({change(c)})" for name, c in comparisons.items())
 
 
-def _beats_lean(run: Run, plain: list[Run]) -> bool:
-    lean = _lean(plain, run.info["preprocessor"])
-    return lean is not None and _verdict(compare_pair(run, lean)) is True
+def change(comparison: Comparison) -> str:
+    """What a control does to the error, in a word."""
+    if math.isinf(comparison.difference.low):
+        return "one seed"
+    return _CHANGES[_verdict(comparison)]
+
+
+def _beats_lean(contrast: Contrast) -> bool:
+    return any(_verdict(comparison) is True for comparison in contrast.to_lean.values())
 
 
 def _settings_of_controls(run: Run) -> dict[str, Any]:
@@ -184,20 +221,24 @@ _HELPS = {True: "does harm", False: "shows no clear gain"}
 _CHANGES = {True: "better", False: "worse", None: "no clear difference"}
 
 
-def _points(comparison: Comparison) -> str:
+def points(comparison: Comparison) -> str:
     """A difference, with its interval if there is one; the first run's error less the second's."""
     difference = comparison.difference
-    shown = f"{100 * difference.mean:+.1f}"
-    if abs(difference.low) == float("inf"):
-        return shown
-    return f"{shown} [{100 * difference.low:+.1f}, {100 * difference.high:+.1f}]"
+    mean, low, high = (_signed(value) for value in (difference.mean, difference.low, difference.high))
+    return mean if math.isinf(difference.low) else f"{mean} [{low}, {high}]"
+
+
+def _signed(value: float) -> str:
+    """Points with their sign; nothing is +0.0, however it was rounded."""
+    return f"{100 * value:+.1f}".replace("-0.0", "+0.0") if abs(value) < 0.0005 else f"{100 * value:+.1f}"
 
 
 def _percent(run: Run) -> str:
-    return f"{100 * _error(run):.1f} %"
+    return f"{100 * _error(run):.1f}\N{NO-BREAK SPACE}%"
 
 
-def _scores(preprocessor: str) -> str:
+def scores(preprocessor: str) -> str:
+    """How people call features after a preprocessor."""
     name, _, seen = preprocessor.partition(" ")
     return _SCORES.get(name, name) + (f" {seen}" if seen else "")
 

@@ -1,9 +1,11 @@
 """What tells runs apart, so that tables and figures name just that."""
 
+import shlex
 from pathlib import Path
 from typing import Any
 
-from rsbench.results import Run
+from rsbench.errors import UserError
+from rsbench.results import Run, read_sweep, sweep_folder
 
 #: Settings that methods and record keeping change by themselves; they do not tell runs apart.
 _IMPLIED = ("learner.name", "aggregator.name", "preprocessor.name", "preprocessor.fit_on", "theta", "tracking", "tune")
@@ -77,6 +79,23 @@ def _brief(value: Any) -> str:
     if isinstance(value, list):
         return " ".join(map(str, value))
     return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def command(words: list[str]) -> str:
+    """A command line to type."""
+    return shlex.join(["python", "-m", "rsbench", *words])
+
+
+def commands(runs: list[Run], most: int = 50) -> list[str]:
+    """The commands that compute these runs: those of their sweeps, or of the runs themselves."""
+    found: dict[str, None] = {}
+    for run in runs:
+        try:
+            sweep = read_sweep(sweep_folder(run.folder)) or {}
+        except UserError:  # damaged; the runs' own settings are left
+            sweep = {}
+        found[command(sweep.get("command") or run.info["overrides"])] = None
+    return [*list(found)[:most], *([f"# and {len(found) - most} more"] if len(found) > most else [])]
 
 
 def _data_name(run: Run) -> str:

@@ -24,7 +24,7 @@ function html(name, parent, text = "", attributes = {}) {
 
 const color = (line) => `var(--c${line.color % 8})`;
 const dash = (line) => DASHES[line.dash % DASHES.length];
-const brief = (value) => (Math.abs(value) >= 1000 ? value.toFixed(0) : value.toPrecision(3).replace(/\.?0+$/, ""));
+const brief = (value) => (Math.abs(value) >= 1000 ? value.toFixed(0) : String(+value.toPrecision(3)));
 
 function ticks(low, high, log) {
   if (log) {

@@ -2,7 +2,6 @@
 
 import json
 import math
-import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from rsbench import __version__
 from rsbench.compare import (
     MOST_IN_PAIRS,
     WHY_CORRECTED,
+    Comparison,
     Needed,
     area_under_curve,
     compare,
@@ -28,10 +28,10 @@ from rsbench.paper import published
 from rsbench.report.collect import groups, not_numbers
 from rsbench.report.comparisons import p_text, wilcoxon_note
 from rsbench.report.figure import against, against_samples, is_wide, swept_axis
-from rsbench.report.findings import findings
-from rsbench.report.labels import data_details, data_label, flatten, protocol_label, varying
+from rsbench.report.findings import Findings, change, findings, points, scores
+from rsbench.report.labels import commands, data_details, data_label, flatten, protocol_label, varying
 from rsbench.report.markup import Cell, bullets, number, plain, table, text_of
-from rsbench.results import Run, read_sweep, sweep_folder
+from rsbench.results import Run
 
 _HERE = Path(__file__).parent
 _MEASURE_NAMES = {
@@ -112,12 +112,9 @@ def _group(i: int, runs: list[Run], of: int) -> str:
     good = [run for run in runs if not not_numbers(run)]
     parts = [f'<section id="group-{i}">', f"<h2>{text_of(_group_title(runs))}</h2>" if of > 1 else ""]
     parts += [f'<p class="note">{text_of(line)}</p>' for line in data_details(runs)]
-    words = _said(findings, good)
-    if words:
-        parts += [
-            f'<h3 id="words-{i}">In words</h3><p class="note">{text_of(words[0])}</p>',
-            bullets(words[1:], "words"),
-        ]
+    words = _findings(good)
+    if words.claims:
+        parts += [f'<p class="note">{text_of(words.note)}</p>{bullets(words.claims, "words")}']
     parts += [bullets(bad, "words") if bad else ""]
     parts += [f'<h3 id="curves-{i}">Curves</h3><figure class="chart" id="chart-{i}" style="margin:0"></figure>']
     parts += [
@@ -125,17 +122,39 @@ def _group(i: int, runs: list[Run], of: int) -> str:
         f'<h3 id="results-{i}">Results</h3>{_results(runs)}'
     ]
     if good:
+        parts += [_controls(i, words)] if words.contrasts else []
         parts += [f'<h3 id="pairs-{i}">Seed by seed</h3>{_pairs(good)}']
         parts += [f'<h3 id="needed-{i}">Samples needed</h3>{_needed(good)}', _by_class(good), _bounds(good)]
     return "\n".join([*parts, "</section>"])
 
 
-def _said(what: Any, runs: list[Run]) -> list[str]:
-    """Sentences, or none where runs cannot be compared."""
+def _controls(i: int, words: Findings) -> str:
+    """What each control changes: a row per control and method, a column per kind of features."""
+    kinds = list(dict.fromkeys(name for contrast in words.contrasts for name in contrast.to_itself))
+    header = ["control", "of", *(f"{scores(name)}" for name in kinds), *(f"{scores(name)}, to lean" for name in kinds)]
+    rows = []
+    for contrast in words.contrasts:
+        found = [contrast.to_itself.get(name) for name in kinds] + [contrast.to_lean.get(name) for name in kinds]
+        rows.append([contrast.control.words, contrast.method, *(_changed(comparison) for comparison in found)])
+    caption = "What each control does to the error, against the method itself and against lean learning."
+    said = bullets(words.controlled, "words") if words.controlled else ""
+    note = f'<p class="note">{text_of(words.note)}</p>'
+    return f'<h3 id="controls-{i}">Controls</h3>{note}{table(header, rows, caption, text=2)}{said}'
+
+
+def _changed(comparison: Comparison | None) -> Cell:
+    if comparison is None:
+        return Cell("")
+    word = change(comparison)
+    return Cell(points(comparison), comparison.difference.mean, {"better": "best", "worse": "worse"}.get(word, ""))
+
+
+def _findings(runs: list[Run]) -> Findings:
+    """What can be said in words; nothing where runs cannot be compared."""
     try:
-        return what(runs) if len(runs) > 1 else []
+        return findings(runs)
     except UserError:
-        return []
+        return Findings()
 
 
 def _results(runs: list[Run]) -> str:
@@ -166,7 +185,7 @@ def _results(runs: list[Run]) -> str:
                     row += [number(figure, "g"), number(None if figure is None else ours - figure, f"+.{digits}f")]
             rows.append(row)
         caption = f"{title}, mean ± standard error, best first; the lowest of each column stands out."
-        tables.append(table(header, rows, caption, text=3 + len(extra), skip=1))
+        tables.append(table(header, rows, caption, text=3 + len(extra), minor=1))
     return "".join(tables)
 
 
@@ -259,8 +278,7 @@ def _by_class(runs: list[Run]) -> str:
         row: list[Any] = [name, Cell(f"{100 * mean[name]:.0f}", float(mean[name]))]
         for _, errors in shown:
             found = errors.get(name)
-            heat = f"heat;--v:{found[1]:.2f}" if found else ""
-            row.append(Cell(f"{100 * found[1]:.0f}", found[1], heat) if found else Cell("–"))
+            row.append(Cell(f"{100 * found[1]:.0f}", found[1], heat=found[1]) if found else Cell("–"))
         rows.append(row)
     header = ["class", "all", *(run.info["label"] for run, _ in shown)]
     left = f" The first {len(shown)} of {len(runs)} runs." if len(runs) > len(shown) else ""
@@ -288,19 +306,6 @@ def _bounds(runs: list[Run]) -> str:
 
 def _repeat(runs: list[Run]) -> str:
     return f'<h2 id="repeat">Repeat it</h2><div class="copy"><pre>{text_of(chr(10).join(commands(runs)))}</pre></div>'
-
-
-def commands(runs: list[Run], most: int = 50) -> list[str]:
-    """The commands that compute these runs: those of their sweeps, or of the runs themselves."""
-    found: dict[str, None] = {}
-    for run in runs:
-        try:
-            sweep = read_sweep(sweep_folder(run.folder)) or {}
-        except UserError:
-            sweep = {}
-        words = sweep.get("command") or run.info["overrides"]
-        found[shlex.join(["python", "-m", "rsbench", *words])] = None
-    return [*list(found)[:most], *([f"# and {len(found) - most} more"] if len(found) > most else [])]
 
 
 def _what(runs: list[Run]) -> str:

@@ -69,11 +69,7 @@ def make_latex(runs: list[Run]) -> str:
     extra = varying(runs)
     several = len({run.info["preprocessor"] for run in runs}) > 1
     names = ["method", *(["preprocessor"] if several else []), *extra]
-    best = {
-        (measure, step): min(_cell(run, measure, step, scale, digits) for run in runs if step in run.steps)
-        for measure, _, scale, digits in _MEASURES
-        for step in steps
-    }
+    best = {(measure, step): _lowest(runs, measure, step) for measure, _, _, _ in _MEASURES for step in steps}
     lines = []
     for i, run in enumerate(runs):
         words = [run.info["method"], *([run.info["preprocessor"]] if several else [])]
@@ -82,7 +78,7 @@ def make_latex(runs: list[Run]) -> str:
             for step in steps:
                 cell = _cell(run, measure, step, scale, digits)
                 shown = cell.replace(" ± ", r" $\pm$ ").replace("–", "--")
-                cells.append(rf"\textbf{{{shown}}}" if cell == best[measure, step] else shown)
+                cells.append(rf"\textbf{{{shown}}}" if run in best[measure, step] else shown)
         lines.append(" & ".join(cells) + r" \\")
     left, n = len(names), len(steps)
     heads = [rf"\multicolumn{{{n}}}{{c}}{{{_latex(title)}}}" for _, title, _, _ in _MEASURES]
@@ -109,6 +105,12 @@ def make_latex(runs: list[Run]) -> str:
             "",
         ]
     )
+
+
+def _lowest(runs: list[Run], measure: str, step: int) -> list[Run]:
+    """The runs with the lowest mean at a step."""
+    means = {i: run.mean(measure)[run.steps.index(step)] for i, run in enumerate(runs) if step in run.steps}
+    return [runs[i] for i, mean in means.items() if mean == min(means.values())]
 
 
 def _latex(text: str) -> str:
