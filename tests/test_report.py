@@ -10,8 +10,8 @@ import pytest
 from rsbench.measures import MEASURES
 from rsbench.paper import TABLES, published
 from rsbench.report import draw, make_latex, make_tables
-from rsbench.report.figure import against, against_samples, swept_axis
-from rsbench.report.labels import varying
+from rsbench.report.figure import against, against_samples
+from rsbench.report.labels import swept_axis, varying
 from rsbench.results import COLUMNS, Run
 
 

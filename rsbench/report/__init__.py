@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rsbench.files import write_whole
-from rsbench.report.collect import not_numbers
+from rsbench.report.collect import groups, not_numbers
 from rsbench.report.comparisons import make_comparisons
 from rsbench.report.figure import draw
 from rsbench.report.findings import findings
+from rsbench.report.labels import group_title
 from rsbench.report.page import make_page
 from rsbench.report.table import make_latex, make_tables
 from rsbench.results import Run
@@ -21,18 +22,31 @@ FILES = ("report.html", "table.md", "table.tex", "comparisons.csv", "curves.png"
 def write_report(runs: list[Run], folder: Path, left_out: Sequence[str] = ()) -> str:
     """Write all files of a report into a folder; the tables and words, for the terminal."""
     good = [run for run in runs if not not_numbers(run)]
-    text = make_tables(runs)
-    if len(good) > 1:
-        comparisons, pairs = make_comparisons(good)
-        text += f"\n{comparisons}"
-        if pairs is not None:
-            write_whole(folder / "comparisons.csv", pairs)
-            text += _in_words(good)
+    compared, pairs = _compare_groups(good)
+    text = make_tables(runs) + compared
+    if pairs:
+        write_whole(folder / "comparisons.csv", pairs)
     write_whole(folder / "table.md", text)
     write_whole(folder / "table.tex", make_latex(runs))
     write_whole(folder / "report.html", make_page(runs, left_out))
     draw(runs, *(folder / f"curves.{ending}" for ending in ("png", "pdf", "svg")))
     return text
+
+
+def _compare_groups(runs: list[Run]) -> tuple[str, str]:
+    """Comparisons within groups of runs that can be compared, in words; and all of their pairs as CSV."""
+    several = [group for group in groups(runs) if len(group) > 1]
+    if not several and len(runs) > 1:
+        return f"\n{make_comparisons(runs)[0]}", ""  # says why not
+    text, rows = "", ""
+    for group in several:
+        told, pairs = make_comparisons(group)
+        title = f"\n{group_title(group)}\n" if len(several) > 1 else ""
+        text += f"{title}\n{told}"
+        if pairs is not None:
+            rows += pairs if not rows else pairs.partition("\n")[2]
+            text += _in_words(group)
+    return text, rows
 
 
 def _in_words(runs: list[Run]) -> str:

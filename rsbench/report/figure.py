@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from rsbench.errors import is_number
 from rsbench.files import write_whole
 from rsbench.paper import error_at_10
-from rsbench.report.labels import data_label, varying
+from rsbench.report.labels import data_label, swept_axis, varying
 from rsbench.results import Run
 
 #: Okabe and Ito's palette, told apart with any colour vision; markers repeat the distinction.
@@ -150,15 +149,6 @@ def against_samples(runs: list[Run], measures: Sequence[str] = ("test_error",)) 
         about = (run.info["method"], ", ".join(words), run.info["preprocessor"], run.seeds)
         lines.append(Line(*about, x=list(run.steps), mean=mean, error=error))
     return lines
-
-
-def swept_axis(runs: list[Run]) -> tuple[str, list[float]] | None:
-    """The one numeric setting that was swept, if there is just one."""
-    found = varying(runs)
-    if len(found) != 1:
-        return None
-    ((key, values),) = found.items()
-    return (key, values) if all(map(is_number, values)) else None
 
 
 def against(runs: list[Run], setting: list[float], measures: Sequence[str] = ("test_error",)) -> list[Line]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rsbench.compare import Comparison, compare_pair, compared_step, holm
-from rsbench.report.labels import flatten
+from rsbench.report.labels import flatten, swept_axis
 from rsbench.results import Run
 
 _SCORES = {"none": "raw", "center": "centred", "standardize": "standardised", "l2": "normalised"}
@@ -83,7 +83,10 @@ def findings(runs: list[Run]) -> Findings:
         controlled += _about_scores(family, words)
     if any(_beats_lean(contrast) for contrast in contrasts if contrast.control.value == "shuffled"):
         controlled.append(_WHY_SHUFFLED_HELPS)
-    return Findings(_note(runs), tuple(_about_scores(plain, "")), contrasts, tuple(controlled))
+    # With a setting swept beside them, methods are compared at each of its values.
+    axis = swept_axis(runs)
+    claims = _about_axis(runs, *axis) if axis else _about_scores(plain, "")
+    return Findings(_note(runs), tuple(claims), contrasts, tuple(controlled))
 
 
 def _note(runs: list[Run]) -> str:
@@ -121,6 +124,29 @@ def _about_scores(runs: list[Run], family: str) -> Iterator[str]:
         best = min((run for run in runs if run.info["preprocessor"] in helped), key=_error)
         where_best = scores(best.info["preprocessor"])
         yield f"Best of these{of}: {best.info['method']} on {where_best} scores, {_percent(best)}."
+
+
+def _about_axis(runs: list[Run], key: str, values: list[float]) -> Iterator[str]:
+    """For each method how its error follows the swept setting, and where it is clearly better than lean learning."""
+    at = dict(zip(map(id, runs), values, strict=True))
+    for preprocessor in dict.fromkeys(run.info["preprocessor"] for run in runs):
+        mine = sorted(_with(runs, preprocessor), key=lambda run: at[id(run)])
+        leans = {at[id(run)]: run for run in mine if _is_lean(run)}
+        rich = [run for run in mine if not _is_lean(run) and at[id(run)] in leans]
+        comparisons = [compare_pair(run, leans[at[id(run)]]) for run in rich]
+        clear = [run for run, better in zip(rich, _clearly_better(comparisons), strict=True) if better]
+        for method in dict.fromkeys(run.info["method"] for run in mine):
+            own = [run for run in mine if run.info["method"] == method]
+            line = (
+                f"On {scores(preprocessor)} scores {method} goes from {_percent(own[0])} at {key}={at[id(own[0])]:g} "
+                f"to {_percent(own[-1])} at {at[id(own[-1])]:g}"
+            )
+            if any(run in rich for run in own):
+                better = [f"{at[id(run)]:g}" for run in own if run in clear]
+                line += (
+                    f"; clearly better than lean at {_and(better)}" if better else "; nowhere clearly better than lean"
+                )
+            yield f"{line}."
 
 
 def _clearly_better(comparisons: list[Comparison]) -> list[bool]:

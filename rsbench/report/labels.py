@@ -4,7 +4,7 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-from rsbench.errors import UserError
+from rsbench.errors import UserError, is_number
 from rsbench.results import Run, read_sweep, sweep_folder
 
 #: Settings that methods and record keeping change by themselves; they do not tell runs apart.
@@ -42,6 +42,15 @@ def varying(runs: list[Run]) -> dict[str, list[Any]]:
     return {key: values for key, values in found.items() if key.endswith(".name") or not key.startswith(tuple(kinds))}
 
 
+def swept_axis(runs: list[Run]) -> tuple[str, list[float]] | None:
+    """The one numeric setting that was swept, if there is just one."""
+    found = varying(runs)
+    if len(found) != 1:
+        return None
+    ((key, values),) = found.items()
+    return (key, values) if all(map(is_number, values)) else None
+
+
 def _follows(values: list[Any], classes: list[int]) -> bool:
     """Whether the number of classes tells the values apart."""
     return bool(classes) and len({*zip(classes, map(repr, values), strict=True)}) == len({*classes})
@@ -60,9 +69,11 @@ def data_label(runs: list[Run]) -> str:
     return ", ".join(f"{name} (SIMULATED)" if simulated else name for name, simulated in names)
 
 
-def protocol_label(run: Run) -> str:
-    """How far a run goes, and on how many classes."""
-    return f"{run.info['classes']} classes, up to {run.steps[-1]} {run.info['unit']}"
+def group_title(runs: list[Run]) -> str:
+    """What runs have in common that can be compared with each other."""
+    first, seeds = runs[0], runs[0].seeds
+    reach = f"{first.info['classes']} classes, up to {first.steps[-1]} {first.info['unit']}"
+    return f"{data_label(runs)}, {reach}, {seeds} seed{'' if seeds == 1 else 's'}"
 
 
 def data_details(runs: list[Run]) -> list[str]:

@@ -27,9 +27,9 @@ from rsbench.measures import MEASURES
 from rsbench.paper import published
 from rsbench.report.collect import groups, not_numbers
 from rsbench.report.comparisons import p_text, wilcoxon_note
-from rsbench.report.figure import against, against_samples, is_wide, swept_axis
+from rsbench.report.figure import against, against_samples, is_wide
 from rsbench.report.findings import Findings, change, findings, points, scores
-from rsbench.report.labels import commands, data_details, data_label, flatten, protocol_label, varying
+from rsbench.report.labels import commands, data_details, data_label, flatten, group_title, swept_axis, varying
 from rsbench.report.markup import Cell, bullets, number, plain, table, text_of
 from rsbench.results import Run
 
@@ -53,11 +53,19 @@ def make_page(runs: list[Run], left_out: Sequence[str] = ()) -> str:
     simulated = any(run.info["data"]["simulated"] for run in runs)
     title = _title(runs)
     body = [_header(title, runs, parts, simulated)]
-    body += ["<main>", *(_group(i, part, len(parts)) for i, part in enumerate(parts)), _repeat(runs), _what(runs)]
+    overview = [_overview(len(parts), runs)] if len(parts) > 1 and swept_axis(runs) else []
+    body += [
+        "<main>",
+        *overview,
+        *(_group(i, part, len(parts)) for i, part in enumerate(parts)),
+        _repeat(runs),
+        _what(runs),
+    ]
     if left_out:
         body.append(f"<h2 id=left-out>Left out</h2>{bullets(left_out)}")
     body += ["</main>", f"<footer>Made by rsbench {text_of(__version__)} from the records on disk.</footer>"]
-    payload = {"measures": _MEASURE_NAMES, "groups": [_charted(part) for part in parts]}
+    charts = [_charted(part) for part in (*parts, *([runs] if overview else []))]
+    payload = {"measures": _MEASURE_NAMES, "groups": charts}
     # A "<" inside a script could end it.
     data = json.dumps(payload, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
     return (
@@ -81,7 +89,7 @@ def _title(runs: list[Run]) -> str:
 def _header(title: str, runs: list[Run], parts: list[list[Run]], simulated: bool) -> str:
     badge = ' <span class="badge">SIMULATED</span>' if simulated else ""
     count = f"{len(runs)} run{'' if len(runs) == 1 else 's'}"
-    links = [(f"group-{i}", _group_title(part)) for i, part in enumerate(parts)] if len(parts) > 1 else []
+    links = [(f"group-{i}", group_title(part)) for i, part in enumerate(parts)] if len(parts) > 1 else []
     if len(parts) == 1:
         links = [("curves-0", "Curves"), ("results-0", "Results"), ("pairs-0", "Comparisons"), ("needed-0", "Samples")]
     links += [("repeat", "Repeat it"), ("what", "What was run")]
@@ -101,16 +109,11 @@ def _header(title: str, runs: list[Run], parts: list[list[Run]], simulated: bool
     )
 
 
-def _group_title(runs: list[Run]) -> str:
-    seeds = runs[0].seeds
-    return f"{data_label(runs)}, {protocol_label(runs[0])}, {seeds} seed{'' if seeds == 1 else 's'}"
-
-
 def _group(i: int, runs: list[Run], of: int) -> str:
     """Everything on runs that can be compared with each other."""
     bad = [problem for run in runs if (problem := not_numbers(run))]
     good = [run for run in runs if not not_numbers(run)]
-    parts = [f'<section id="group-{i}">', f"<h2>{text_of(_group_title(runs))}</h2>" if of > 1 else ""]
+    parts = [f'<section id="group-{i}">', f"<h2>{text_of(group_title(runs))}</h2>" if of > 1 else ""]
     parts += [f'<p class="note">{text_of(line)}</p>' for line in data_details(runs)]
     words = _findings(good)
     if words.claims:
@@ -147,6 +150,11 @@ def _changed(comparison: Comparison | None) -> Cell:
         return Cell("")
     word = change(comparison)
     return Cell(points(comparison), comparison.difference.mean, {"better": "best", "worse": "worse"}.get(word, ""))
+
+
+def _overview(i: int, runs: list[Run]) -> str:
+    """All runs against a setting that makes them groups of their own, such as the number of classes."""
+    return f'<h2>All runs</h2><figure class="chart" id="chart-{i}" style="margin:0"></figure>'
 
 
 def _findings(runs: list[Run]) -> Findings:
@@ -371,7 +379,7 @@ def _charted(runs: list[Run]) -> dict[str, Any]:
     axis = swept_axis(runs)
     if axis:
         views.append({"name": axis[0], "log": is_wide(axis[1]), "lines": _styled(against(runs, axis[1], MEASURES))})
-    return {"title": _group_title(runs), "first": len(views) - 1, "views": views}
+    return {"title": group_title(runs), "first": len(views) - 1, "views": views}
 
 
 def _styled(lines: list[Any]) -> list[dict[str, Any]]:
