@@ -58,7 +58,8 @@ def draw(runs: list[Run], *paths: Path) -> Path:
     _add_legend(figure, row, len(every))
     seeds = " or ".join(str(n) for n in sorted({run.seeds for run in runs}))
     bars = "1 seed" if seeds == "1" else f"{seeds} seeds, bars: standard error"
-    figure.suptitle(_literal(f"{data_label(runs)}, {bars}"), fontsize="medium")
+    cut = f"; {len(lines)} of {len(every)} lines drawn" if len(every) > len(lines) else ""
+    figure.suptitle(_literal(f"{data_label(runs)}, {bars}{cut}"), fontsize="medium")
     for path in paths:
         image = io.BytesIO()
         figure.savefig(image, dpi=150, format=path.suffix[1:], metadata=_NO_DATE.get(path.suffix))
