@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import SMALL, rsbench
+from scipy import stats
 
 from rsbench import results
 from rsbench.cli.commands import main
@@ -103,6 +104,15 @@ def test_chart_draws_the_records_numbers(tmp_path):
     np.testing.assert_allclose(line["mean"]["test_error"], 100 * run.mean("test_error"), rtol=1e-4)
     np.testing.assert_allclose(line["error"]["test_loss"], run.standard_error("test_loss"), rtol=1e-4)
     assert line["t"] == pytest.approx(4.303, abs=1e-3)  # Student's t of 3 seeds
+
+
+def test_intervals_are_students_and_from_twenty_seeds_on_also_the_bootstraps(tmp_path):
+    run = write_run(tmp_path / "few", seeds=5)
+    values = 100 * run.values("cumulative_error")[run.steps.index(20)]
+    low, high = stats.t.interval(0.95, 4, values.mean(), stats.sem(values))
+    text = make_page([run])
+    assert f"{low:.1f} to {high:.1f}" in text and "bootstrap" not in text.split("<script")[0]
+    assert "95 % @20, bootstrap" in make_page([write_run(tmp_path / "many", seeds=20)])
 
 
 def test_swept_number_becomes_an_axis(tmp_path):

@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +10,14 @@ import numpy as np
 
 from rsbench import __version__
 from rsbench.compare import (
+    ENOUGH_TO_BOOTSTRAP,
     MOST_IN_PAIRS,
     WHY_CORRECTED,
     Comparison,
+    Interval,
     Needed,
     area_under_curve,
+    bootstrap_interval,
     compare,
     compared_step,
     critical_t,
@@ -166,35 +169,51 @@ def _findings(runs: list[Run]) -> Findings:
 
 
 def _results(runs: list[Run]) -> str:
-    """The leaderboard, best first, for error and loss; the paper's figures and the difference where it has them."""
-    tables = []
-    for measure, title, scale, digits in (
-        ("cumulative_error", "Cumulative error, %", 100, 1),
-        ("cumulative_loss", "Cumulative loss", 1, 0),
-    ):
-        steps = sorted({step for run in runs for step in run.table_steps()})
-        extra = varying(runs)
-        cited = {id(run): [published(run.info, measure, step) for step in steps] for run in runs}
-        with_paper = any(figure is not None for figures in cited.values() for figure in figures)
-        header = ["rank", "method", "preprocessor", *extra, *(f"@{step}" for step in steps)]
-        if with_paper:
-            header += [text for step in steps for text in (f"paper @{step}", "difference")]
-        order = np.argsort([_at(run, measure, compared_step(run)) for run in runs], kind="stable")
-        best = [min((_at(run, measure, step) for run in runs if step in run.steps), default=math.nan) for step in steps]
-        rows = []
-        for rank, i in enumerate(order):
-            run = runs[i]
-            row: list[Any] = [Cell(str(rank + 1), rank), run.info["method"], run.info["preprocessor"]]
-            row += [plain(values[i]) for values in extra.values()]
-            row += [_mean_cell(run, measure, step, scale, digits, best[j]) for j, step in enumerate(steps)]
-            if with_paper:
-                for step, figure in zip(steps, cited[id(run)], strict=True):
-                    ours = scale * _at(run, measure, step)
-                    row += [number(figure, "g"), number(None if figure is None else ours - figure, f"+.{digits}f")]
-            rows.append(row)
-        caption = f"{title}, mean ± standard error, best first; the lowest of each column stands out."
-        tables.append(table(header, rows, caption, text=3 + len(extra), minor=1))
-    return "".join(tables)
+    """The leaderboards of error and loss."""
+    errors = _leaderboard(runs, "cumulative_error", "Cumulative error, %", 100, 1)
+    return errors + _leaderboard(runs, "cumulative_loss", "Cumulative loss", 1, 0)
+
+
+def _leaderboard(runs: list[Run], measure: str, title: str, scale: int, digits: int) -> str:
+    """Runs, best first; the paper's figures and the difference where it has them."""
+    steps = sorted({step for run in runs for step in run.table_steps()})
+    fixed, extra = compared_step(runs[0]), varying(runs)
+    cited = [[published(run.info, measure, step) for step in steps] for run in runs]
+    with_paper = any(figure is not None for figures in cited for figure in figures)
+    kinds = _intervals(runs)
+    header = ["rank", "method", "preprocessor", *extra, *(f"@{step}" for step in steps)]
+    header += [f"95 % @{fixed}{name}" for name in kinds]
+    header += [text for step in steps for text in (f"paper @{step}", "difference")] if with_paper else []
+    order = np.argsort([_at(run, measure, fixed) for run in runs], kind="stable")
+    best = [min(filter(math.isfinite, (_at(run, measure, step) for run in runs)), default=0) for step in steps]
+    rows = []
+    for rank, i in enumerate(order):
+        run = runs[i]
+        row: list[Any] = [Cell(str(rank + 1), rank), run.info["method"], run.info["preprocessor"]]
+        row += [plain(values[i]) for values in extra.values()]
+        row += [_mean_cell(run, measure, step, scale, digits, best[j]) for j, step in enumerate(steps)]
+        row += [_interval_cell(run, measure, fixed, scale, digits, interval) for interval in kinds.values()]
+        for step, figure in zip(steps, cited[i], strict=True) if with_paper else ():
+            gap = None if figure is None else scale * _at(run, measure, step) - figure
+            row += [number(figure, "g"), number(gap, f"+.{digits}f")]
+        rows.append(row)
+    caption = f"{title}, mean ± standard error, best first; the lowest of each column stands out."
+    return table(header, rows, caption, text=3 + len(extra), minor=1)
+
+
+def _intervals(runs: list[Run]) -> dict[str, Callable[..., Interval]]:
+    """The intervals that so many seeds allow, by what their column says."""
+    seeds = min(run.seeds for run in runs)
+    if seeds < 2:
+        return {}
+    return {"": t_interval} | ({", bootstrap": bootstrap_interval} if seeds >= ENOUGH_TO_BOOTSTRAP else {})
+
+
+def _interval_cell(run: Run, measure: str, step: int, scale: int, digits: int, interval: Any) -> Cell:
+    if step not in run.steps or not math.isfinite(_at(run, measure, step)):
+        return Cell("–")
+    found = interval(scale * run.values(measure)[run.steps.index(step)])
+    return Cell(f"{found.low:.{digits}f} to {found.high:.{digits}f}", found.low)
 
 
 def _at(run: Run, measure: str, step: int) -> float:
