@@ -2,7 +2,7 @@
 
 Methods are compared seed by seed, since within a seed they see the same split and the same order. One comparison
 is fixed beforehand: cumulative error at 20 samples per class (or the last step of the table), all pairs of
-methods of one sweep, corrected together after Holm.
+methods that share features and all other settings, corrected together after Holm.
 """
 
 import functools
@@ -56,8 +56,8 @@ class Needed:
 class Comparison:
     """One method against another, by their differences seed by seed (first minus second)."""
 
-    first: str
-    second: str
+    one: Run
+    two: Run
     difference: Interval
     effect: float
     wins: int
@@ -67,6 +67,14 @@ class Comparison:
     p_corrected: float
     p_wilcoxon: float | None
     p_holm: float
+
+    @property
+    def first(self) -> str:
+        return self.one.info["label"]
+
+    @property
+    def second(self) -> str:
+        return self.two.info["label"]
 
 
 def t_interval(values: Sequence[float] | np.ndarray, level: float = 0.95, overlap: float = 0.0) -> Interval:
@@ -107,18 +115,23 @@ def paired_t(differences: np.ndarray, overlap: float = 0.0) -> Any:
     """Two-sided p of the mean difference being zero; `overlap` is n_test / n_train, 0 for independent repeats.
 
     Of one row of differences, or of many at once. Nadeau & Bengio (2003): the variance of the mean is
-    s² (1/n + n_test/n_train), not s²/n.
+    s² (1/n + n_test/n_train), not s²/n. Without any spread there is nothing to judge a difference by: NaN.
     """
     from scipy import stats
 
     n, mean = differences.shape[-1], differences.mean(axis=-1)
     if n < 2:
         return np.full(mean.shape, np.nan)[()]
-    variance = differences.var(axis=-1, ddof=1)
+    deviation = differences.std(axis=-1, ddof=1)
     with np.errstate(divide="ignore", invalid="ignore"):
-        t = mean / np.sqrt(variance * (1 / n + overlap))
-    # No spread at all: either no difference, or one beyond doubt.
-    return np.where(variance > 0, 2 * stats.t.sf(abs(t), n - 1), np.where(mean == 0, 1.0, 0.0))[()]
+        t = mean / (deviation * np.sqrt(1 / n + overlap))
+    none = np.where(mean == 0, 1.0, np.nan)
+    return np.where(_has_spread(differences), 2 * stats.t.sf(abs(t), n - 1), none)[()]
+
+
+def _has_spread(differences: np.ndarray) -> np.ndarray:
+    """Whether differences vary by more than rounding."""
+    return np.ptp(differences, axis=-1) > 1e-9
 
 
 def wilcoxon(differences: np.ndarray) -> float | None:
@@ -131,13 +144,13 @@ def wilcoxon(differences: np.ndarray) -> float | None:
 
 
 def holm(ps: Sequence[float]) -> list[float]:
-    """p values corrected after Holm for being looked at together."""
-    order = np.argsort(ps)
-    corrected, largest = np.empty(len(ps)), 0.0
-    for rank, i in enumerate(order):
-        largest = max(largest, min(1.0, (len(ps) - rank) * ps[i]))
+    """p values corrected after Holm for being looked at together; one that is unknown counts, and stays unknown."""
+    known = np.nan_to_num(np.asarray(ps, float), nan=1.0)
+    corrected, largest = np.empty(len(known)), 0.0
+    for rank, i in enumerate(np.argsort(known, kind="stable")):
+        largest = max(largest, min(1.0, (len(known) - rank) * known[i]))
         corrected[i] = largest
-    return corrected.tolist()
+    return np.where(np.isnan(ps), np.nan, corrected).tolist() if len(known) else []
 
 
 def samples_needed(run: Run, error: float) -> list[float | None]:
@@ -175,16 +188,30 @@ def levels(runs: Sequence[Run], most: int = 4) -> list[float]:
 
 
 def compare(runs: Sequence[Run], measure: str = MEASURE, step: int | None = None) -> list[Comparison]:
-    """All pairs of runs at one step of one measure, corrected together; runs that cannot be paired are refused."""
+    """All pairs of methods that share everything else, corrected together; runs that cannot be paired are refused."""
     check_comparable(runs)
     step = step or compared_step(runs[0])
+    return [comparison for family in families(runs) for comparison in _compare_family(family, measure, step)]
+
+
+def families(runs: Sequence[Run]) -> list[list[Run]]:
+    """Runs of different methods on the same features with the same settings: what a label says beside the method."""
+    found: dict[str, list[Run]] = {}
+    for run in runs:
+        found.setdefault(run.info["label"].removeprefix(run.info["method"]), []).append(run)
+    return list(found.values())
+
+
+def _compare_family(runs: list[Run], measure: str, step: int) -> list[Comparison]:
     every = itertools.combinations(range(len(runs)), 2)
     pairs = list(every) if len(runs) <= MOST_IN_PAIRS else [(0, i) for i in range(1, len(runs))]
+    if not pairs:
+        return []
     values = np.array([run.values(measure)[run.steps.index(step)] for run in runs])
     differences = np.array([values[a] - values[b] for a, b in pairs])
     overlap = _overlap(runs[0])
     p_t, p_corrected = paired_t(differences), paired_t(differences, overlap)
-    p_holm = holm(p_corrected) if values.shape[1] > 1 else [float("nan")] * len(pairs)
+    p_holm = holm(p_corrected)
     return [
         _comparison(runs[a], runs[b], row, overlap, (p_t[i], p_corrected[i], p_holm[i]))
         for i, ((a, b), row) in enumerate(zip(pairs, differences, strict=True))
@@ -193,7 +220,16 @@ def compare(runs: Sequence[Run], measure: str = MEASURE, step: int | None = None
 
 def compare_pair(one: Run, two: Run) -> Comparison:
     """One run against another by the comparison fixed beforehand, by itself."""
-    return compare([one, two])[0]
+    check_comparable([one, two])
+    return _compare_family([one, two], MEASURE, compared_step(one))[0]
+
+
+def interaction(gains: Sequence[tuple[Run, Run]]) -> Interval:
+    """How much a gain (of a run over another) differs between two such pairs, seed by seed."""
+    check_comparable([run for pair in gains for run in pair])
+    i = gains[0][0].steps.index(compared_step(gains[0][0]))
+    first, second = (one.values(MEASURE)[i] - two.values(MEASURE)[i] for one, two in gains)
+    return _difference(first - second, _overlap(gains[0][0]))
 
 
 def compared_step(run: Run) -> int:
@@ -204,11 +240,11 @@ def compared_step(run: Run) -> int:
 def _comparison(
     one: Run, two: Run, differences: np.ndarray, overlap: float, ps: tuple[float, float, float]
 ) -> Comparison:
-    deviation = differences.std(ddof=1) if len(differences) > 1 else 0.0
+    deviation = differences.std(ddof=1) if _has_spread(differences) else 0.0
     return Comparison(
-        first=one.info["label"],
-        second=two.info["label"],
-        difference=t_interval(differences, overlap=overlap),
+        one=one,
+        two=two,
+        difference=_difference(differences, overlap),
         effect=float(differences.mean() / deviation) if deviation > 0 else float("nan"),
         wins=int((differences < 0).sum()),
         ties=int((differences == 0).sum()),
@@ -218,6 +254,14 @@ def _comparison(
         p_wilcoxon=wilcoxon(differences),
         p_holm=float(ps[2]),
     )
+
+
+def _difference(differences: np.ndarray, overlap: float) -> Interval:
+    """The mean difference; where it lies is unknown if all are the same, unless they are nothing."""
+    mean = float(differences.mean())
+    if len(differences) > 1 and not _has_spread(differences):
+        return Interval(mean, mean, mean) if mean == 0 else Interval(mean, -np.inf, np.inf)
+    return t_interval(differences, overlap=overlap)
 
 
 def _overlap(run: Run) -> float:
@@ -233,6 +277,7 @@ def comparison_key(run: Run) -> dict[str, Any]:
         "protocol": run.info["config"].get("protocol"),
         "seeds": run.info["seeds"],
         "samples": run.info.get("samples"),
+        "steps": run.steps,
     }
 
 

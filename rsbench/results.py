@@ -128,6 +128,8 @@ class Run:
                 for row in csv.DictReader(file):
                     n, wrong = found.get(row["class"], (0, 0.0))
                     new = int(row["samples"])
+                    if new < 1:
+                        raise ValueError("a class without samples")
                     found[row["class"]] = (n + new, wrong + new * float(row["test_error"]))
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise UserError(f"{path}: not readable ({type(error).__name__}: {error})") from None
@@ -167,9 +169,32 @@ def read(folder: Path) -> Run:
         raise UserError(f"{folder}: not a readable run record ({type(error).__name__}: {error})") from None
     if missing:
         raise UserError(f"{folder / 'run.json'}: {', '.join(missing)} missing")
+    _check_info(info, sorted(int(seed) for seed in set(run.curves["seed"])), folder / "run.json")
     if not rows or len(rows) != len(run.steps) * run.seeds:
         raise UserError(f"{folder / 'curves.csv'}: expected one row per seed and step")
     return run
+
+
+def _check_info(info: dict[str, Any], seeds: list[int], path: Path) -> None:
+    """Raise an error unless what tables and figures are made of is there, and of the kind they expect."""
+    sizes = info.get("samples")
+    good = {
+        "method": isinstance(info["method"], str),
+        "label": isinstance(info["label"], str),
+        "preprocessor": isinstance(info["preprocessor"], str),
+        "config": isinstance(info["config"], dict),
+        "overrides": isinstance(info["overrides"], list),
+        "seconds": isinstance(info["seconds"], (int, float)),
+        "versions": isinstance(info["versions"], dict),
+        "tuned": isinstance(info["tuned"], dict),
+        "fingerprint": isinstance(info["fingerprint"], str),
+        "data": isinstance(info["data"], dict) and {"name", "identity", "simulated"} <= info["data"].keys(),
+        "seeds": info["seeds"] == seeds,
+        "samples": sizes is None or (isinstance(sizes, dict) and min(sizes.get("pool", 0), sizes.get("test", 0)) > 0),
+    }
+    wrong = [key for key, is_good in good.items() if not is_good]
+    if wrong:
+        raise UserError(f"{path}: {', '.join(wrong)} not as expected: damaged, or of another version")
 
 
 def find(folder: Path, damaged: list[str] | None = None) -> list[Run]:

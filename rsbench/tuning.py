@@ -20,6 +20,8 @@ _TUNABLE = ("learner", "aggregator")
 def candidates(grid: dict[str, Any] | None) -> list[dict[str, Any]]:
     """All combinations of the values to try, by dotted keys; none if there is nothing to tune."""
     values: dict[str, list[Any]] = {}
+    if not isinstance(grid or {}, dict):
+        raise UserError(f"tune={grid!r}, expected parameters and values to try: +tune.learner.C=[0.1,1,10]")
     for kind, parameters in (grid or {}).items():
         if kind not in _TUNABLE or not isinstance(parameters, dict):
             raise UserError(f"tune.{kind}: only parameters of {' and '.join(_TUNABLE)} can be tuned, tune.learner.C")

@@ -13,6 +13,7 @@ from rsbench.compare import (
     check_comparable,
     compare,
     holm,
+    interaction,
     levels,
     needed,
     paired_t,
@@ -32,7 +33,7 @@ def run(values, label="lean", **info):
     curves = {column: values.ravel() for column in COLUMNS}
     curves |= {"seed": seeds.ravel(), "step": steps.ravel(), "samples": steps.ravel()}
     about = {
-        "label": label, "unit": "samples per class", "seeds": list(range(values.shape[1])),
+        "label": label, "method": label.split()[0], "unit": "samples per class", "seeds": list(range(values.shape[1])),
         "data": {"identity": "x"}, "config": {"protocol": {"name": "per_class"}}, "samples": {"pool": 100, "test": 60},
     }  # fmt: skip
     return Run(Path("x"), {**about, **info}, curves)
@@ -46,7 +47,8 @@ def test_intervals_and_tests_are_scipys(rng):
     assert paired_t(values - others) == pytest.approx(stats.ttest_rel(values, others).pvalue)
     assert wilcoxon(values - others) == pytest.approx(stats.wilcoxon(values, others).pvalue)
     assert t_interval([1.0]).high == np.inf and np.isnan(paired_t(np.array([1.0])))
-    assert paired_t(np.zeros(5)) == 1 and paired_t(np.ones(5)) == 0
+    assert paired_t(np.zeros(5)) == 1
+    assert np.isnan(paired_t(np.full(5, 0.1))) and np.isnan(paired_t(0.1 + 0.2 + np.full(3, 0.7)))
 
 
 def test_nadeau_and_bengios_variance(rng):
@@ -61,6 +63,7 @@ def test_nadeau_and_bengios_variance(rng):
 def test_holm_is_the_textbooks():
     assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
     assert holm([0.5, 0.9]) == pytest.approx([1.0, 1.0]) and holm([]) == []
+    assert holm([0.01, np.nan, 0.02]) == pytest.approx([0.03, np.nan, 0.04], nan_ok=True)
 
 
 def test_five_seeds_cannot_make_wilcoxon_significant(rng):
@@ -113,6 +116,36 @@ def test_all_pairs_are_compared_and_corrected_together(rng):
     assert better.p_t < better.p_corrected <= better.p_holm and better.effect > 1
     level = found["lean", "twin"]
     assert level.ties == 8 and level.p_t == 1 and np.isnan(level.effect) and level.p_wilcoxon is None
+
+
+def test_methods_are_corrected_with_those_on_the_same_features_alone(rng):
+    runs = [
+        run(0.5 + 0.01 * rng.normal(size=(20, 5)), f"{method}{features}")
+        for features in ("", " center")
+        for method in ("lean", "a", "b")
+    ]
+    found = compare(runs)
+    assert len(found) == 6 and all(("center" in c.first) == ("center" in c.second) for c in found)
+    raw = [c.p_corrected for c in found if "center" not in c.first]
+    assert [c.p_holm for c in found if "center" not in c.first] == pytest.approx(holm(raw))
+
+
+def test_differences_that_are_all_the_same_prove_nothing():
+    values = np.full((20, 2), 0.5)
+    (found,) = compare([run(values), run(values - 0.1, "other")])
+    assert np.isnan(found.p_t) and np.isnan(found.p_holm) and found.difference.low == -np.inf
+    (same,) = compare([run(values), run(values, "twin")])
+    assert same.p_t == 1 and same.difference.low == same.difference.high == 0
+
+
+def test_interaction_is_the_difference_of_gains(rng):
+    a, b, c, d = (0.5 + 0.1 * rng.random((20, 6)) for _ in range(4))
+    found = interaction([(run(a), run(b)), (run(c), run(d))])
+    gains = (a - b)[19] - (c - d)[19]
+    half = stats.t.ppf(0.975, 5) * gains.std(ddof=1) * np.sqrt(1 / 6 + 0.6)
+    assert (found.mean, found.low, found.high) == pytest.approx(
+        (gains.mean(), gains.mean() - half, gains.mean() + half)
+    )
 
 
 def test_one_seed_gives_no_certainty():
@@ -171,12 +204,12 @@ def test_a_sweep_is_compared_with_its_first_run_in_words_and_numbers(rng):
         for line in text.splitlines()
         if line[:1] == "|"
     }
-    assert rows["ellipsotron"][0].startswith("-") and rows["ellipsotron"][2] == "5/0/0"
-    assert rows["twin"][0] in ("-0.0", "+0.0") and rows["twin"][2:] == ["0/5/0", "1.000"]
-    assert "Difference to lean in cumulative error at 20" in text and "corrected for 3 pairs (Holm)" in text
+    assert rows["ellipsotron"][0] == "lean" and rows["ellipsotron"][1].startswith("-1")
+    assert rows["ellipsotron"][3] == "5/0/0" and rows["twin"][1:] == ["+0.0", "+0.0 to +0.0", "0/5/0", "1.000"]
+    assert "cumulative error at 20" in text and "corrected (Holm) for 3 pairs of methods" in text
     assert "with 5 seeds cannot go below p = 0.0625" in text
     read = list(csv.DictReader(table.splitlines()))
-    assert len(read) == 3 and float(read[0]["difference"]) == pytest.approx(0.1, abs=0.02)
+    assert len(read) == 3 and float(read[0]["first_minus_second"]) == pytest.approx(0.1, abs=0.02)
     assert read[0]["p_wilcoxon"] == "" and float(read[0]["p_t"]) < float(read[0]["p_nadeau_bengio"])
 
 
@@ -185,4 +218,6 @@ def test_what_cannot_be_compared_is_said():
     text, table = make_comparisons([run(values), run(values, "other", data={"identity": "y"})])
     assert table is None and "Not compared seed by seed: lean and other" in text and "data differ" in text
     text, _ = make_comparisons([run(values[:, :1]), run(values[:, :1], "other")])
-    assert "| other  |" in text and "nan" not in text
+    assert "| other  |" in text and "nan" not in text and "Holm" not in text
+    _, table = make_comparisons([run(values), run(values - 0.1, "=HYPERLINK()")])
+    assert "'=HYPERLINK()" in table and ",=" not in table

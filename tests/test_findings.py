@@ -14,7 +14,9 @@ LEAN, RICH = {"name": "lean", "variant": "pa2"}, {"name": "ellipsotron", "varian
 
 def run(method, level, preprocessor="none", learner=RICH, seeds=5, simulated=False, noise=0.002, **config):
     """A run of 20 steps around an error, with a little noise from seed to seed."""
-    values = level + noise * np.random.default_rng(zlib.crc32(method.encode())).normal(size=(20, seeds))
+    values = level + noise * np.random.default_rng(zlib.crc32(f"{method} {preprocessor}".encode())).normal(
+        size=(20, seeds)
+    )
     steps, numbers = np.meshgrid(np.arange(1, 21), np.arange(seeds), indexing="ij")
     curves = {column: values.ravel() for column in COLUMNS} | {"seed": numbers.ravel(), "step": steps.ravel()}
     settings = {
@@ -29,7 +31,7 @@ def run(method, level, preprocessor="none", learner=RICH, seeds=5, simulated=Fal
     }
     info = {
         "method": method, "label": f"{method} {preprocessor}", "preprocessor": preprocessor, "unit": "samples per class",
-        "seeds": list(range(seeds)), "samples": {"pool": 100, "test": 60}, "config": settings | config,
+        "classes": 5, "seeds": list(range(seeds)), "samples": {"pool": 100, "test": 60}, "config": settings | config,
         "data": {"identity": "x", "simulated": simulated},
     }  # fmt: skip
     return Run(Path("x"), info, curves)
@@ -43,7 +45,32 @@ def test_the_reversal_is_said_in_words():
     assert "2 of 2 clearly better" in claims[0]
     assert claims[1].startswith("On centred scores rich supervision does harm") and "0 of 2" in claims[1]
     assert claims[2] == "So rich supervision helps on raw scores, not on centred ones."
-    assert claims[3].startswith("Best of these: lean on centred scores, ")
+    assert claims[3].startswith("Lowest of these: lean on centred scores, ") and "p < 0.001" in claims[0]
+
+
+def test_a_gain_that_is_not_shown_is_not_said_to_be_absent():
+    runs = [run("lean", 0.8, learner=LEAN), run("ellipsotron", 0.7)]
+    runs += [run("lean", 0.5, "center", LEAN, noise=0.1), run("ellipsotron", 0.5, "center", noise=0.1)]
+    claims = findings(runs).claims
+    assert "shows no clear gain" in claims[1]
+    assert claims[2] == "So rich supervision helps on raw scores; on centred ones that is not shown."
+
+
+def test_no_claim_where_a_method_is_there_more_than_once():
+    runs = [run("lean", 0.9, learner={**LEAN, "C": 1}), run("lean", 0.6, learner={**LEAN, "C": 2, "x": 1})]
+    runs += [
+        run("ellipsotron", 0.7, learner={**RICH, "C": 1}),
+        run("ellipsotron", 0.7, learner={**RICH, "C": 2, "x": 1}),
+    ]
+    assert findings(runs).claims == ()
+
+
+def test_only_exact_steps_and_tuned_c_are_called_so():
+    other = {"name": "ellipsotron", "variant": "pa1"}
+    runs = [run("lean", 0.8, learner={"name": "lean", "variant": "pa1"}), run("e", 0.7, learner=other)]
+    theta = {"tune": {"aggregator": {"theta": [1, 2]}}}
+    runs += [run("lean_t", 0.8, learner=LEAN, **theta), run("e_t", 0.7, **theta)]
+    assert findings(runs).controlled == ()
 
 
 def test_nothing_is_claimed_without_evidence():

@@ -203,8 +203,55 @@ def test_report_is_the_same_every_time(tmp_path):
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
         write_report(runs, tmp_path / name)
-        contents.append({file: (tmp_path / name / file).read_bytes() for file in FILES if not file.endswith(".svg")})
+        contents.append({file: (tmp_path / name / file).read_bytes() for file in FILES})
     assert contents[0] == contents[1]
+
+
+def test_nothing_of_an_earlier_report_stays(tmp_path):
+    runs = three(tmp_path)
+    write_report(runs, tmp_path)
+    write_report(runs[:1], tmp_path)
+    assert not (tmp_path / "comparisons.csv").exists()
+
+
+def test_damaged_errors_by_class_cost_nothing_but_their_table(tmp_path):
+    runs = three(tmp_path)
+    (tmp_path / "1" / "classes.csv").write_text("seed,class,samples,test_error\n0,a,0,1\n")
+    page = make_page(runs)
+    assert "No errors by class: " in page and "a class without samples" in page and "Samples needed" in page
+
+
+def test_runs_of_one_name_and_groups_of_one_title_can_be_told_apart(tmp_path):
+    runs = [write_run(tmp_path / "0", level=0.5), write_run(tmp_path / "1", level=0.6)]
+    runs += [write_run(tmp_path / "2", data={"name": "cub", "identity": "other", "simulated": True})]
+    page = make_page(runs)
+    assert "lean (2)" in page
+    titles = re.findall(r"<h2>(.*?)</h2>", page)
+    assert len(set(titles)) == 2 and "data abc" in titles[0] and "data other" in titles[1]
+
+
+def test_names_stay_in_their_cells(tmp_path):
+    runs = [write_run(tmp_path / "0", "a|b\nc"), write_run(tmp_path / "1", "<b>", seeds=3)]
+    rows = [line for line in write_report(runs, tmp_path).splitlines() if line.startswith("|")]
+    assert all(len(re.findall(r"(?<!\\)\|", row)) in (6, 7, 9) for row in rows), rows
+    assert all(re.fullmatch(r"-+:?", cell.strip()) for cell in rows[1].strip("|").split("|"))
+    assert r"\textless{}b\textgreater{}" in (tmp_path / "table.tex").read_text()
+
+
+def test_the_papers_marks_stand_with_the_papers_features_alone(tmp_path, monkeypatch):
+    drawn = []
+    monkeypatch.setattr(
+        "matplotlib.axes.Axes.plot", lambda axes, *args, **_: drawn.append((axes.get_title(), args)) or []
+    )
+    runs = [
+        write_run(tmp_path / f"{i} {p}", f"m{i}" if i else "lean", preprocessor=p, classes=50)
+        for i in range(5)
+        for p in ("none", "center")
+    ]
+    for run in runs:
+        run.info["overrides"] = ["+experiment=cub", f"preprocessor={run.info['preprocessor']}"]
+    write_report(runs, tmp_path)
+    assert sum(args[:1] == (10,) for _, args in drawn) == 1
 
 
 def test_a_full_disk_leaves_the_earlier_report(tmp_path, monkeypatch):
@@ -239,6 +286,13 @@ def test_sweep_ends_with_a_report_and_the_command_makes_it_again(tmp_path):
     assert from_store.returncode == 0, from_store.stderr
     stored = embedded((tmp_path / "stored" / "report.html").read_text())
     assert stored["groups"][0]["views"] == embedded(page)["groups"][0]["views"]
+    for gone in (tmp_path / "outputs" / "mlflow-artifacts").rglob("classes.csv"):
+        gone.unlink()
+    older = rsbench("report", "--mlflow", "rsbench", "--to", "older", cwd=tmp_path)
+    assert older.returncode == 0 and "Downloading" not in older.stderr, older.stderr
+    next((tmp_path / "outputs" / "mlflow-artifacts").rglob("curves.csv")).unlink()
+    broken = rsbench("report", "--mlflow", "rsbench", "--to", "broken", cwd=tmp_path)
+    assert broken.returncode == 0 and broken.stderr.count("left out: ") == 1, broken.stderr
     for wrong, words in (("nothing", "no experiment 'nothing'"), ("rsbench", "no such database")):
         uri = ["--uri", "sqlite:///x.db"] if wrong == "rsbench" else []
         refused = rsbench("report", "--mlflow", wrong, *uri, cwd=tmp_path)

@@ -12,7 +12,15 @@ from rsbench.errors import UserError
 from rsbench.files import write_whole
 from rsbench.measures import MEASURES
 
-INFO = {**dict.fromkeys(results.INFO[1:]), "method": "lean", "config": {}}
+INFO = {
+    **dict.fromkeys(results.INFO[1:]),
+    **dict.fromkeys(("method", "label", "preprocessor", "fingerprint"), "lean"),
+    **{key: {} for key in ("config", "versions", "tuned")},
+    "overrides": [],
+    "seconds": 1.0,
+    "seeds": [0, 1],
+    "data": {"name": "x", "identity": "y", "simulated": False},
+}
 
 
 def rows(seed, steps=(1, 2, 5), scale=1.0):
@@ -31,7 +39,7 @@ def finished(folder, seeds=(0, 1), **kwargs):
     record = results.Record(folder)
     for seed in seeds:
         record.add(rows(seed, scale=1 + seed, **kwargs))
-    return record.finish(INFO)
+    return record.finish({**INFO, "seeds": list(seeds)})
 
 
 def test_curves_appear_only_when_finished(tmp_path):
@@ -143,6 +151,29 @@ def test_damaged_records_are_named(damage, tmp_path):
     (tmp_path / "curves.csv").write_text(damage)
     with pytest.raises(UserError, match=str(tmp_path)):
         results.read(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"data": {"name": "x"}},
+        {"data": "x"},
+        {"config": None},
+        {"samples": {}},
+        {"samples": {"pool": 0, "test": 3}},
+        {"overrides": None},
+        {"seconds": "1"},
+        {"seeds": [0]},
+        {"label": 3},
+    ],
+)
+def test_records_that_tables_could_not_be_made_of_are_left_out_by_name(change, tmp_path):
+    finished(tmp_path)
+    path = tmp_path / "run.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+    with pytest.raises(UserError, match=f"run.json: {next(iter(change))} not as expected"):
+        results.read(tmp_path)
+    assert results.find(tmp_path) == []
 
 
 def test_runs_are_found_in_the_order_of_their_numbers(tmp_path):

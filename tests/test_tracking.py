@@ -167,7 +167,11 @@ def make_run(folder):
             "git_commit": None,
             "versions": {"numpy": "2"},
             "data": {"name": "x", "identity": "i", "simulated": False},
-            **dict.fromkeys(("seeds", "classes", "unit", "tuned", "seconds")),
+            "classes": 2,
+            "unit": "steps",
+            "tuned": {},
+            "seconds": 1.0,
+            "seeds": [0, 1],
             "overrides": ["method=lean"],
         }
     )
@@ -177,7 +181,7 @@ def test_many_metrics_are_sent_in_batches(tmp_path):
     record = results.Record(tmp_path)
     record.add([{"seed": 0, "step": k, "samples": k, **dict.fromkeys(MEASURES, 0.5)} for k in range(1, 401)])
     (tmp_path / "other").mkdir()
-    run = record.finish(make_run(tmp_path / "other").info)
+    run = record.finish({**make_run(tmp_path / "other").info, "seeds": [0]})
     settings = {"uri": f"sqlite:///{tmp_path}/outputs/mlflow.db", "experiment": "rsbench"}
     tracking.send_single(run, settings)
     client, (sent,), _ = store(tmp_path)

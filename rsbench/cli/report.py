@@ -5,9 +5,12 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rsbench.errors import UserError
+
+if TYPE_CHECKING:
+    from rsbench.report.collect import Collection
 
 
 def add_commands(commands: Any) -> None:
@@ -22,7 +25,6 @@ def add_commands(commands: Any) -> None:
 
 def report(args: argparse.Namespace) -> int:
     """Write a report of the runs in folders, or in an MLflow experiment."""
-    from rsbench.report import write_report
     from rsbench.report.collect import from_folders, from_mlflow
 
     if bool(args.folders) == bool(args.mlflow):
@@ -39,11 +41,21 @@ def report(args: argparse.Namespace) -> int:
             raise UserError(
                 f"cannot write to {folder}: {error.strerror}. Choose another folder with --to DIR"
             ) from None
-        print(write_report(found.runs, folder, found.left_out))
+        print(_write(found, folder))
     for line in found.left_out:
         print(f"left out: {line}", file=sys.stderr)
     print(f"report  {folder / 'report.html'}")
     return 0
+
+
+def _write(found: "Collection", folder: Path) -> str:
+    from rsbench.report import write_report
+
+    try:
+        return write_report(found.runs, folder, found.left_out)
+    except UserError as error:
+        told = str(error).partition(". Earlier results")[0]
+        raise UserError(f"{told}. Choose another folder with --to DIR") from None
 
 
 def _default_uri() -> str:

@@ -1,5 +1,7 @@
 """Finished runs from wherever they are: folders of sweeps and single runs, or an MLflow experiment."""
 
+import contextlib
+import dataclasses
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -10,8 +12,8 @@ from rsbench.errors import UserError, first_line
 from rsbench.measures import MEASURES
 from rsbench.results import Run, find, read
 
-#: What an MLflow run has of the record, and what a report reads of it.
-_RECORD = ("run.json", "curves.csv", "classes.csv")
+#: What a report cannot do without of a run's record.
+_RECORD = ("run.json", "curves.csv")
 
 
 @dataclass
@@ -64,9 +66,11 @@ def from_mlflow(experiment: str, uri: str, folder: Path) -> Collection:
             try:
                 for file in _RECORD:
                     download(file, place)
+                with contextlib.suppress(Exception):  # which older records do not have
+                    download("classes.csv", place)
                 found.add([read(place)])
-            except UserError as error:
-                found.left_out.append(str(error).replace(str(place), f"{name} ({run_id})"))
+            except Exception as error:  # of one run: the others are still there
+                found.left_out.append(f"{name} ({run_id}): {first_line(error)}".replace(f"{place}: ", ""))
     except UserError:
         raise
     except Exception as error:
@@ -92,4 +96,16 @@ def groups(runs: list[Run]) -> list[list[Run]]:
     found: dict[str, list[Run]] = {}
     for run in runs:
         found.setdefault(repr(comparison_key(run)), []).append(run)
-    return list(found.values())
+    return [_tell_apart(group) for group in found.values()]
+
+
+def _tell_apart(runs: list[Run]) -> list[Run]:
+    """Runs of one name, such as before and after a change of code, with a number to it."""
+    seen: dict[str, int] = {}
+    told = []
+    for run in runs:
+        label = run.info["label"]
+        seen[label] = seen.get(label, 0) + 1
+        name = f"{label} ({seen[label]})" if seen[label] > 1 else label
+        told.append(dataclasses.replace(run, info={**run.info, "label": name}))
+    return told

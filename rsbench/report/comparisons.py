@@ -7,43 +7,67 @@ import math
 from rsbench.compare import (
     ENOUGH_FOR_WILCOXON,
     MEASURE,
+    MOST_IN_PAIRS,
     WHY_CORRECTED,
     Comparison,
     compare,
     compared_step,
+    families,
 )
 from rsbench.errors import UserError
 from rsbench.report.table import markdown
 from rsbench.results import Run
 
 COLUMNS = (
-    *("first", "second", "measure", "step", "seeds", "difference", "low", "high", "effect"),
-    *("wins", "ties", "losses", "p_t", "p_nadeau_bengio", "p_holm", "p_wilcoxon"),
+    *("first", "second", "measure", "step", "seeds", "first_minus_second", "low", "high", "effect"),
+    *("first_wins", "ties", "second_wins", "p_t", "p_nadeau_bengio", "p_holm", "p_wilcoxon"),
 )
 
 
 def make_comparisons(runs: list[Run]) -> tuple[str, str | None]:
-    """All runs against the first one, in words and numbers; and all pairs as CSV, if they can be compared."""
+    """Runs against the first one of their family, in words and numbers; and all pairs as CSV, if there are any."""
     try:
         found = compare(runs)
     except UserError as error:
         return f"Not compared seed by seed: {error}.\n", None
+    if not found:
+        return "", None
     step, seeds = compared_step(runs[0]), runs[0].seeds
-    against = [comparison for comparison in found if comparison.first == runs[0].info["label"]]
+    shown = against_first(runs, found)
     simulated = " (SIMULATED data)" if any(run.info["data"].get("simulated") for run in runs) else ""
+    heads = ["method", "against", "difference", "95 % interval", "win/tie/loss", "p"]
     lines = [
-        f"Difference to {runs[0].info['label']} in cumulative error at {step} {runs[0].info['unit']}, in points, "
-        f"seed by seed{simulated}:",
+        f"Differences in cumulative error at {step} {runs[0].info['unit']}, in points, seed by seed{simulated}; "
+        "negative is less error:",
         "",
-        *markdown([["method", "difference", "95 % interval", "win/tie/loss", "p"], *map(_row, against)], left=1),
+        *markdown([heads, *map(_row, shown)], left=2),
         "",
-        f"p: paired t, corrected for {len(found)} pairs (Holm). Interval and p allow for overlapping splits; a win is "
-        "a seed with less error.",
-        WHY_CORRECTED,
     ]
+    if seeds > 1:
+        lines += [
+            f"p: paired t, corrected (Holm) for {family_sizes(runs)}. Interval and p allow for overlapping splits; a "
+            "win is a seed with less error.",
+            WHY_CORRECTED,
+        ]
     if note := wilcoxon_note(seeds):
         lines.append(note)
     return "\n".join(lines) + "\n", _to_csv(found, step, seeds)
+
+
+def against_first(runs: list[Run], found: list[Comparison]) -> list[Comparison]:
+    """The comparisons of each family with its first run."""
+    firsts = {id(family[0]) for family in families(runs)}
+    return [comparison for comparison in found if id(comparison.one) in firsts]
+
+
+def family_sizes(runs: list[Run]) -> str:
+    """How many tests were corrected together."""
+    each = [len(family) for family in families(runs) if len(family) > 1]
+    tests = dict.fromkeys(n * (n - 1) // 2 if n <= MOST_IN_PAIRS else n - 1 for n in each)
+    count = " or ".join(map(str, tests))
+    what = "pair" if list(tests) == [1] else "pairs"
+    where = f"methods on the same features, in each of {len(each)} families" if len(each) > 1 else "methods"
+    return f"{count} {what} of {where}"
 
 
 def wilcoxon_note(seeds: int) -> str:
@@ -58,16 +82,22 @@ def wilcoxon_note(seeds: int) -> str:
 
 
 def _row(comparison: Comparison) -> list[str]:
-    difference = comparison.difference
-    # The first is subtracted from, so that a negative number is less error than its.
-    low, high = -difference.high, -difference.low
+    # The first is subtracted, so that a negative number is less error than its.
+    low, high = -comparison.difference.high, -comparison.difference.low
     return [
         comparison.second,
-        f"{-100 * difference.mean:+.1f}",
-        f"{100 * low:+.1f} to {100 * high:+.1f}" if math.isfinite(low) else "-",
+        comparison.first,
+        signed(-comparison.difference.mean),
+        f"{signed(low)} to {signed(high)}" if math.isfinite(low) else "-",
         f"{comparison.losses}/{comparison.ties}/{comparison.wins}",
         p_text(comparison.p_holm),
     ]
+
+
+def signed(value: float) -> str:
+    """A difference of errors in points, with its sign; nothing is +0.0, however it was rounded."""
+    shown = f"{100 * value:+.1f}"
+    return "+0.0" if shown == "-0.0" else shown
 
 
 def p_text(p: float) -> str:
@@ -82,5 +112,11 @@ def _to_csv(found: list[Comparison], step: int, seeds: int) -> str:
     for c in found:
         numbers = (c.difference.mean, c.difference.low, c.difference.high, c.effect)
         tests = (c.p_t, c.p_corrected, c.p_holm, "" if c.p_wilcoxon is None else c.p_wilcoxon)
-        writer.writerow([c.first, c.second, MEASURE, step, seeds, *numbers, c.wins, c.ties, c.losses, *tests])
+        names = (_no_formula(c.first), _no_formula(c.second))
+        writer.writerow([*names, MEASURE, step, seeds, *numbers, c.wins, c.ties, c.losses, *tests])
     return out.getvalue()
+
+
+def _no_formula(name: str) -> str:
+    """A name that no spreadsheet takes for a formula."""
+    return f"'{name}" if name[:1] in tuple("=+-@") else name

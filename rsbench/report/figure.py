@@ -39,6 +39,7 @@ class Line:
 
 def draw(runs: list[Run], *paths: Path) -> Path:
     """Draw the runs and save the figure under these names, in the formats of their endings; the first of them."""
+    from matplotlib import rc_context
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -53,7 +54,8 @@ def draw(runs: list[Run], *paths: Path) -> Path:
     row = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
     for axes, panel in zip(row, panels, strict=True):
         mine = [line for line in lines if not panel or line.preprocessor == panel]
-        _draw_panel(axes, mine, runs, axis, lines, f"preprocessor {panel}" if panel else "")
+        there = [run for run in runs if not panel or run.info["preprocessor"] == panel]
+        _draw_panel(axes, mine, there, axis, lines, f"preprocessor {panel}" if panel else "")
     row[0].set_ylabel(f"test error %{_when(runs)}" if axis else "test error %")
     _add_legend(figure, row, len(every))
     seeds = " or ".join(str(n) for n in sorted({run.seeds for run in runs}))
@@ -62,7 +64,8 @@ def draw(runs: list[Run], *paths: Path) -> Path:
     figure.suptitle(_literal(f"{data_label(runs)}, {bars}{cut}"), fontsize="medium")
     for path in paths:
         image = io.BytesIO()
-        figure.savefig(image, dpi=150, format=path.suffix[1:], metadata=_NO_DATE.get(path.suffix))
+        with rc_context({"svg.hashsalt": "rsbench"}):
+            figure.savefig(image, dpi=150, format=path.suffix[1:], metadata=_NO_DATE.get(path.suffix))
         write_whole(path, image.getvalue())
     return paths[0]
 

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from rsbench.compare import Comparison, compare_pair, compared_step, holm
+from rsbench.compare import Comparison, compare_pair, compared_step, holm, interaction
+from rsbench.report.comparisons import p_text, signed
 from rsbench.report.labels import flatten, swept_axis
 from rsbench.results import Run
 
@@ -37,8 +38,8 @@ CONTROLS = (
 )
 
 _WHY_SHUFFLED_HELPS = (
-    "Shuffled annotations are not no annotations: they still say which features are marked often, and how few are, "
-    "so each step leaves most of the scores' common mean alone, which on raw scores is what costs lean learning most."
+    "Shuffled annotations are not no annotations: they still say which features are marked often, and how few are. "
+    "Each step then leaves most of the raw scores' common mean alone, which is probably what is gained here."
 )
 
 
@@ -78,9 +79,11 @@ def findings(runs: list[Run]) -> Findings:
     plain = [run for run in runs if not _settings_of_controls(run)]
     contrasts = tuple(_contrasts(runs, plain))
     controlled: list[str] = []
-    for key, words in (("learner.variant", "With exact steps"), ("tune", "With C tuned")):
-        family = [run for run in runs if any(name.startswith(key) for name in _settings_of_controls(run))]
-        controlled += _about_scores(family, words)
+    for words, is_so in (
+        ("With exact steps", lambda changed: changed == {"learner.variant": "pa"}),
+        ("With C tuned", lambda changed: list(changed) == ["tune.learner.C"]),
+    ):
+        controlled += _about_scores([run for run in runs if is_so(_settings_of_controls(run))], words)
     if any(_beats_lean(contrast) for contrast in contrasts if contrast.control.value == "shuffled"):
         controlled.append(_WHY_SHUFFLED_HELPS)
     # With a setting swept beside them, methods are compared at each of its values.
@@ -92,7 +95,10 @@ def findings(runs: list[Run]) -> Findings:
 def _note(runs: list[Run]) -> str:
     sure = "one seed: no certainty"
     if runs[0].seeds > 1:
-        sure = "in brackets the 95 % interval of each difference by itself; clearly better: after Holm's correction"
+        sure = (
+            "in brackets the 95 % interval of each difference by itself; p, and clearly better, by tests corrected "
+            "(Holm) for the methods compared with lean in that sentence"
+        )
     simulated = any(run.info["data"].get("simulated") for run in runs)
     note = f"Cumulative error at {compared_step(runs[0])} {runs[0].info['unit']}, in points; {sure}."
     return ("SIMULATED data, evidence of nothing. " if simulated else "") + note
@@ -100,30 +106,57 @@ def _note(runs: list[Run]) -> str:
 
 def _about_scores(runs: list[Run], family: str) -> Iterator[str]:
     """For each kind of features whether rich supervision beats lean learning; and where the kinds disagree."""
-    helped: dict[str, bool] = {}
+    kinds = [(run.info["method"], run.info["preprocessor"]) for run in runs]
+    if len(set(kinds)) < len(kinds):
+        return  # of runs that differ in something else, which of them would be the method?
+    winners: dict[str, Run | None] = {}
     for name in dict.fromkeys(run.info["preprocessor"] for run in runs):
         lean, rich = _lean(runs, name), [run for run in _with(runs, name) if not _is_lean(run)]
         if lean is None or not rich:
             continue
         comparisons = [compare_pair(run, lean) for run in rich]
-        clear = [run for run, better in zip(rich, _clearly_better(comparisons), strict=True) if better]
-        helped[name] = bool(clear)
+        ps = holm([comparison.p_corrected for comparison in comparisons])
+        clear = [run for run, p, c in zip(rich, ps, comparisons, strict=True) if p < 0.05 and c.difference.mean < 0]
         best = min(clear or rich, key=_error)
-        comparison = comparisons[rich.index(best)]
-        verb = "helps" if clear else _HELPS[_verdict(comparison) is False]
+        winners[name] = best if clear else None
+        i = rich.index(best)
+        harm = ps[i] < 0.05 and comparisons[i].difference.mean > 0
+        verb = "helps" if clear else "does harm" if harm else "shows no clear gain"
         yield (
             f"{f'{family}, on' if family else 'On'} {scores(name)} scores rich supervision {verb}: the best method "
-            f"with it, {best.info['method']}, has {points(comparison)} against {lean.info['method']} "
-            f"({_percent(best)} and {_percent(lean)}); {len(clear)} of {len(rich)} clearly better."
+            f"with it, {best.info['method']}, has {points(comparisons[i])} against {lean.info['method']} "
+            f"({_percent(best)} and {_percent(lean)}, p {_equals(ps[i])}); {len(clear)} of {len(rich)} clearly better."
         )
     of = f" {family[0].lower()}{family[1:]}" if family else ""
-    where, not_where = ([scores(name) for name in helped if helped[name] is is_so] for is_so in (True, False))
-    if where and not_where:
-        yield f"So{of} rich supervision helps on {_and(where)} scores, not on {_and(not_where)} ones."
-    if len(helped) > 1:
-        best = min((run for run in runs if run.info["preprocessor"] in helped), key=_error)
-        where_best = scores(best.info["preprocessor"])
-        yield f"Best of these{of}: {best.info['method']} on {where_best} scores, {_percent(best)}."
+    yield from _reversal(runs, winners, of)
+    if len(winners) > 1:
+        best = min((run for run in runs if run.info["preprocessor"] in winners), key=_error)
+        where = scores(best.info["preprocessor"])
+        yield f"Lowest of these{of}: {best.info['method']} on {where} scores, {_percent(best)}."
+
+
+def _reversal(runs: list[Run], winners: dict[str, Run | None], of: str) -> Iterator[str]:
+    """Where rich supervision helps and where not; the latter only if its gain there is clearly smaller."""
+    for name, winner in winners.items():
+        if winner is None:
+            continue
+        smaller: list[str] = []
+        unclear: list[str] = []
+        for other in (other for other, found in winners.items() if found is None):
+            (smaller if _gains_less(runs, winner, name, other) else unclear).append(scores(other))
+        if smaller:
+            yield f"So{of} rich supervision helps on {scores(name)} scores, not on {_and(smaller)} ones."
+        if unclear:
+            yield f"So{of} rich supervision helps on {scores(name)} scores; on {_and(unclear)} ones that is not shown."
+
+
+def _gains_less(runs: list[Run], winner: Run, name: str, other: str) -> bool:
+    """Whether a method's gain over lean learning is clearly smaller on other features, seed by seed."""
+    same = next((run for run in _with(runs, other) if run.info["method"] == winner.info["method"]), None)
+    lean, other_lean = _lean(runs, name), _lean(runs, other)
+    if same is None or lean is None or other_lean is None:
+        return False
+    return interaction([(winner, lean), (same, other_lean)]).high < 0
 
 
 def _about_axis(runs: list[Run], key: str, values: list[float]) -> Iterator[str]:
@@ -178,12 +211,13 @@ def _on_each(comparisons: dict[str, Comparison]) -> str:
 def change(comparison: Comparison) -> str:
     """What a control does to the error, in a word."""
     if math.isinf(comparison.difference.low):
-        return "one seed"
+        return "not to be judged"
     return _CHANGES[_verdict(comparison)]
 
 
 def _beats_lean(contrast: Contrast) -> bool:
-    return any(_verdict(comparison) is True for comparison in contrast.to_lean.values())
+    """Whether it is clearly better than lean learning on raw scores."""
+    return "none" in contrast.to_lean and _verdict(contrast.to_lean["none"]) is True
 
 
 def _settings_of_controls(run: Run) -> dict[str, Any]:
@@ -243,20 +277,20 @@ def _verdict(comparison: Comparison) -> bool | None:
     return False if comparison.difference.low > 0 else None
 
 
-_HELPS = {True: "does harm", False: "shows no clear gain"}
 _CHANGES = {True: "better", False: "worse", None: "no clear difference"}
 
 
 def points(comparison: Comparison) -> str:
     """A difference, with its interval if there is one; the first run's error less the second's."""
     difference = comparison.difference
-    mean, low, high = (_signed(value) for value in (difference.mean, difference.low, difference.high))
-    return mean if math.isinf(difference.low) else f"{mean} [{low}, {high}]"
+    if math.isinf(difference.low):
+        return signed(difference.mean)
+    return f"{signed(difference.mean)} [{signed(difference.low)}, {signed(difference.high)}]"
 
 
-def _signed(value: float) -> str:
-    """Points with their sign; nothing is +0.0, however it was rounded."""
-    return f"{100 * value:+.1f}".replace("-0.0", "+0.0") if abs(value) < 0.0005 else f"{100 * value:+.1f}"
+def _equals(p: float) -> str:
+    shown = p_text(p)
+    return "unknown" if shown == "-" else shown if shown[0] == "<" else f"= {shown}"
 
 
 def _percent(run: Run) -> str:

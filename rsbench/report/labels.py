@@ -4,11 +4,12 @@ import shlex
 from pathlib import Path
 from typing import Any
 
+from rsbench.compare import comparison_key
 from rsbench.errors import UserError, is_number
 from rsbench.results import Run, read_sweep, sweep_folder
 
 #: Settings that methods and record keeping change by themselves; they do not tell runs apart.
-_IMPLIED = ("learner.name", "aggregator.name", "preprocessor.name", "preprocessor.fit_on", "theta", "tracking", "tune")
+_IMPLIED = ("learner.name", "aggregator.name", "preprocessor.name", "preprocessor.fit_on", "theta", "tracking")
 
 _SELECT_CLASSES = ("protocol.min_samples", "protocol.max_samples", "protocol.classes", "dataset.classes")
 
@@ -69,11 +70,25 @@ def data_label(runs: list[Run]) -> str:
     return ", ".join(f"{name} (SIMULATED)" if simulated else name for name, simulated in names)
 
 
-def group_title(runs: list[Run]) -> str:
-    """What runs have in common that can be compared with each other."""
-    first, seeds = runs[0], runs[0].seeds
-    reach = f"{first.info['classes']} classes, up to {first.steps[-1]} {first.info['unit']}"
-    return f"{data_label(runs)}, {reach}, {seeds} seed{'' if seeds == 1 else 's'}"
+def group_titles(groups: list[list[Run]]) -> list[str]:
+    """What the runs of each group have in common; where that does not tell groups apart, what does."""
+    titles = [_group_title(runs[0]) for runs in groups]
+    return [
+        title if titles.count(title) == 1 else f"{title}, {_telling(runs[0])}"
+        for title, runs in zip(titles, groups, strict=True)
+    ]
+
+
+def _group_title(run: Run) -> str:
+    reach = f"{run.info['classes']} classes, up to {run.steps[-1]} {run.info['unit']}"
+    return f"{data_label([run])}, {reach}, {run.seeds} seed{'' if run.seeds == 1 else 's'}"
+
+
+def _telling(run: Run) -> str:
+    key = comparison_key(run)
+    protocol = " ".join(f"{name}={value}" for name, value in (key["protocol"] or {}).items() if value is not None)
+    sizes = " ".join(f"{name} {n}" for name, n in (key["samples"] or {"sizes": "unknown"}).items())
+    return f"seeds from {key['seeds'][0]}, {sizes}, {protocol}, data {str(key['data'])[:8]}"
 
 
 def data_details(runs: list[Run]) -> list[str]:

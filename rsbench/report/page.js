@@ -49,14 +49,16 @@ class Chart {
     this.shown = new Set(this.view.lines.slice(0, AT_FIRST));
     this.controls();
     this.plot = html("div", figure, "", { class: "plot" });
-    this.svg = make("svg", { tabindex: 0, role: "img", "aria-label": `${group.title}. Left and right arrow keys read out values.` }, this.plot);
+    this.svg = make("svg", { tabindex: 0, role: "application", "aria-label": `${group.title}. Left and right arrow keys read out values.` }, this.plot);
     this.tip = html("div", this.plot, "", { class: "tip", hidden: "" });
     this.said = html("p", figure, "", { class: "visually-hidden", "aria-live": "polite" });
     this.legend = html("div", figure, "", { class: "legend", role: "group", "aria-label": "Runs shown" });
     this.fillLegend();
     this.svg.addEventListener("pointermove", (event) => this.hover(event));
     this.svg.addEventListener("pointerdown", (event) => this.hover(event));
-    this.svg.addEventListener("pointerleave", () => this.point(null));
+    // A finger that is lifted leaves too; what it tapped stays until it taps elsewhere.
+    this.svg.addEventListener("pointerleave", (event) => { if (event.pointerType !== "touch") this.point(null); });
+    document.addEventListener("pointerdown", (event) => { if (!this.svg.contains(event.target)) this.point(null); });
     this.svg.addEventListener("blur", () => this.point(null));
     this.svg.addEventListener("keydown", (event) => this.key(event));
     this.draw();
@@ -141,7 +143,7 @@ class Chart {
     const bands = this.band.value !== "none" && lines.length <= BANDS_UP_TO;
     this.width = this.plot.clientWidth;
     const width = Math.max(280, this.width), height = Math.max(260, Math.min(460, width * 0.55));
-    const edge = { left: 52, right: 12, top: 10, bottom: 40 };
+    const edge = { left: 60, right: 12, top: 10, bottom: 40 };
     const logX = this.logX.checked, logY = this.logY.checked;
     const half = (line, i) => (bands ? (line.error[measure][i] ?? 0) * (this.band.value === "interval" ? line.t : 1) : 0);
     const ok = (x, y) => y !== null && (!logX || x > 0) && (!logY || y > 0);
@@ -156,6 +158,7 @@ class Chart {
     if (!xs.length) { xs = [1, 2]; ys = [1, 2]; }
     const span = (values) => values.reduce(([low, high], value) => [Math.min(low, value), Math.max(high, value)], [Infinity, -Infinity]);
     let [x0, x1] = span(xs), [y0, y1] = span(ys);
+    if (measure.endsWith("error")) { y0 = Math.max(y0, logY ? y0 : 0); y1 = Math.min(y1, 100); } // bands of few seeds reach beyond
     if (x0 === x1) { x0 = logX ? x0 / 2 : x0 - 1; x1 = logX ? x1 * 2 : x1 + 1; }
     if (y0 === y1) { y0 = logY ? y0 / 2 : y0 - 1; y1 = logY ? y1 * 2 : y1 + 1; }
     if (!logY) { const room = (y1 - y0) * 0.04; y1 += room; y0 = y0 >= 0 ? Math.max(0, y0 - room) : y0 - room; }
@@ -175,6 +178,7 @@ class Chart {
     for (const value of ticks(x0, x1, logX)) make("text", { x: X(value), y: bottom + 16, "text-anchor": "middle" }, this.svg, brief(value));
     make("line", { class: "grid", x1: edge.left, x2: width - edge.right, y1: bottom, y2: bottom }, this.svg);
     make("text", { x: (edge.left + width) / 2, y: height - 4, "text-anchor": "middle" }, this.svg, this.view.name);
+    make("text", { x: 12, y: (edge.top + bottom) / 2, "text-anchor": "middle", transform: `rotate(-90 12 ${(edge.top + bottom) / 2})` }, this.svg, this.measures[measure]);
     this.guide = make("line", { class: "guide", y1: edge.top, y2: bottom, visibility: "hidden" }, this.svg);
     this.parts = new Map();
     for (const line of lines) {
@@ -182,7 +186,7 @@ class Chart {
       const good = points.filter(([x, y]) => ok(x, y)), parts = [];
       if (bands && good.some(([, , h]) => h > 0)) {
         const low = (y, h) => (logY && y - h <= 0 ? bottom : Math.min(Y(y - h), bottom));
-        const band = [...good.map(([x, y, h]) => `${X(x)},${Y(y + h)}`), ...good.reverse().map(([x, y, h]) => `${X(x)},${low(y, h)}`)];
+        const band = [...good.map(([x, y, h]) => `${X(x)},${Math.max(Y(y + h), edge.top)}`), ...good.reverse().map(([x, y, h]) => `${X(x)},${low(y, h)}`)];
         good.reverse();
         parts.push(make("path", { class: "band", d: `M${band.join("L")}Z`, style: `fill:${color(line)}` }, this.svg));
       }
@@ -232,6 +236,7 @@ class Chart {
     rows = rows.slice(0, AT_FIRST).sort((a, b) => b[1] - a[1]);
     this.tip.replaceChildren();
     html("strong", this.tip, `${this.view.name}: ${brief(value)}`);
+    if (rows.some(([, , error]) => error !== null)) html("span", this.tip, " (± standard error)");
     const table = html("table", this.tip);
     for (const [line, mean, error] of rows) {
       const row = html("tr", table);

@@ -11,7 +11,6 @@ import numpy as np
 from rsbench import __version__
 from rsbench.compare import (
     ENOUGH_TO_BOOTSTRAP,
-    MOST_IN_PAIRS,
     WHY_CORRECTED,
     Comparison,
     Interval,
@@ -29,10 +28,10 @@ from rsbench.errors import UserError
 from rsbench.measures import MEASURES
 from rsbench.paper import published
 from rsbench.report.collect import groups, not_numbers
-from rsbench.report.comparisons import p_text, wilcoxon_note
+from rsbench.report.comparisons import against_first, family_sizes, p_text, signed, wilcoxon_note
 from rsbench.report.figure import against, against_samples, is_wide
 from rsbench.report.findings import Findings, change, findings, points, scores
-from rsbench.report.labels import commands, data_details, data_label, flatten, group_title, swept_axis, varying
+from rsbench.report.labels import commands, data_details, data_label, flatten, group_titles, swept_axis, varying
 from rsbench.report.markup import Cell, bullets, number, plain, table, text_of
 from rsbench.results import Run
 
@@ -55,19 +54,21 @@ def make_page(runs: list[Run], left_out: Sequence[str] = ()) -> str:
     parts = groups(runs)
     simulated = any(run.info["data"]["simulated"] for run in runs)
     title = _title(runs)
-    body = [_header(title, runs, parts, simulated)]
+    body = [_header(title, runs, group_titles(parts), simulated, bool(left_out))]
+    titles = group_titles(parts)
     overview = [_overview(len(parts), runs)] if len(parts) > 1 and swept_axis(runs) else []
     body += [
         "<main>",
         *overview,
-        *(_group(i, part, len(parts)) for i, part in enumerate(parts)),
+        *(_group(i, part, titles) for i, part in enumerate(parts)),
         _repeat(runs),
         _what(runs),
     ]
     if left_out:
         body.append(f"<h2 id=left-out>Left out</h2>{bullets(left_out)}")
     body += ["</main>", f"<footer>Made by rsbench {text_of(__version__)} from the records on disk.</footer>"]
-    charts = [_charted(part) for part in (*parts, *([runs] if overview else []))]
+    charts = [_charted(part, name) for part, name in zip(parts, titles, strict=True)]
+    charts += [_charted(runs, "All runs")] if overview else []
     payload = {"measures": _MEASURE_NAMES, "groups": charts}
     # A "<" inside a script could end it.
     data = json.dumps(payload, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
@@ -89,13 +90,13 @@ def _title(runs: list[Run]) -> str:
     return f"{', '.join(experiments) or 'rsbench'}: {data_label(runs)}"
 
 
-def _header(title: str, runs: list[Run], parts: list[list[Run]], simulated: bool) -> str:
+def _header(title: str, runs: list[Run], parts: list[str], simulated: bool, left_out: bool) -> str:
     badge = ' <span class="badge">SIMULATED</span>' if simulated else ""
     count = f"{len(runs)} run{'' if len(runs) == 1 else 's'}"
-    links = [(f"group-{i}", group_title(part)) for i, part in enumerate(parts)] if len(parts) > 1 else []
+    links = [(f"group-{i}", name) for i, name in enumerate(parts)] if len(parts) > 1 else []
     if len(parts) == 1:
         links = [("curves-0", "Curves"), ("results-0", "Results"), ("pairs-0", "Comparisons"), ("needed-0", "Samples")]
-    links += [("repeat", "Repeat it"), ("what", "What was run")]
+    links += [("repeat", "Repeat it"), ("what", "What was run"), *([("left-out", "Left out")] if left_out else [])]
     warning = ""
     if simulated:
         hints = dict.fromkeys(run.info["data"].get("how_to_get_real") for run in runs)
@@ -112,11 +113,11 @@ def _header(title: str, runs: list[Run], parts: list[list[Run]], simulated: bool
     )
 
 
-def _group(i: int, runs: list[Run], of: int) -> str:
+def _group(i: int, runs: list[Run], titles: list[str]) -> str:
     """Everything on runs that can be compared with each other."""
     bad = [problem for run in runs if (problem := not_numbers(run))]
     good = [run for run in runs if not not_numbers(run)]
-    parts = [f'<section id="group-{i}">', f"<h2>{text_of(group_title(runs))}</h2>" if of > 1 else ""]
+    parts = [f'<section id="group-{i}">', f"<h2>{text_of(titles[i])}</h2>" if len(titles) > 1 else ""]
     parts += [f'<p class="note">{text_of(line)}</p>' for line in data_details(runs)]
     words = _findings(good)
     if words.claims:
@@ -142,7 +143,10 @@ def _controls(i: int, words: Findings) -> str:
     for contrast in words.contrasts:
         found = [contrast.to_itself.get(name) for name in kinds] + [contrast.to_lean.get(name) for name in kinds]
         rows.append([contrast.control.words, contrast.method, *(_changed(comparison) for comparison in found)])
-    caption = "What each control does to the error, against the method itself and against lean learning."
+    caption = (
+        "What each control does to the error, against the method itself and against lean learning. Colours go by "
+        "single intervals: of twenty cells one may be coloured by chance."
+    )
     said = bullets(words.controlled, "words") if words.controlled else ""
     note = f'<p class="note">{text_of(words.note)}</p>'
     return f'<h3 id="controls-{i}">Controls</h3>{note}{table(header, rows, caption, text=2)}{said}'
@@ -230,40 +234,40 @@ def _mean_cell(run: Run, measure: str, step: int, scale: float, digits: int, bes
 
 
 def _pairs(runs: list[Run]) -> str:
-    """Every run against the first one."""
+    """Every run against the first one of its family."""
+    if len(runs) < 2:
+        return '<p class="note">A single run: nothing to compare it with.</p>'
     try:
         found = compare(runs)
     except UserError as error:
         return f'<p class="note">Not compared: {text_of(error)}.</p>'
-    first = runs[0].info["label"]
-    rows = []
-    for c in (c for c in found if c.first == first):
-        low, high = -100 * c.difference.high, -100 * c.difference.low
-        interval = f"{low:+.1f} to {high:+.1f}" if math.isfinite(low) else "–"
-        rows.append(
-            [
-                c.second,
-                number(-100 * c.difference.mean, "+.1f"),
-                Cell(interval, low if math.isfinite(low) else None),
-                number(None if math.isnan(c.effect) else -c.effect, "+.2f"),
-                Cell(f"{c.losses} / {c.ties} / {c.wins}", c.losses),
-                *(Cell(p_text(p), None if math.isnan(p) else p) for p in (c.p_t, c.p_corrected)),
-                Cell("–" if c.p_wilcoxon is None else p_text(c.p_wilcoxon), c.p_wilcoxon),
-                Cell(p_text(c.p_holm), None if math.isnan(c.p_holm) else c.p_holm),
-            ]
-        )
-    step, unit = compared_step(runs[0]), runs[0].info["unit"]
-    header = ["method", "difference", "95 % interval", "effect size", "win / tie / loss", "p, paired t"]
+    header = ["method", "against", "difference", "95 % interval", "effect size", "win / tie / loss", "p, paired t"]
     header += ["p, Nadeau–Bengio", "p, Wilcoxon", "p, Holm"]
+    step, unit = compared_step(runs[0]), runs[0].info["unit"]
     caption = (
-        f"Difference to {first} in cumulative error at {step} {unit}, in points, paired by seed; negative is less "
-        "error. This comparison was fixed beforehand."
+        f"Differences in cumulative error at {step} {unit}, in points, paired by seed; negative is less error, and a "
+        "win a seed with less error."
     )
-    family = "all pairs of runs" if len(runs) <= MOST_IN_PAIRS else f"each run against {first}"
-    note = f"Holm's correction is over {len(found)} tests, {family}, on Nadeau and Bengio's p. {WHY_CORRECTED}"
-    lines = [note, wilcoxon_note(runs[0].seeds)]
+    rows = [_pair_row(comparison) for comparison in against_first(runs, found)]
+    note = f"Holm's correction is over {family_sizes(runs)}, on Nadeau and Bengio's p. {WHY_CORRECTED}"
+    lines = [note if runs[0].seeds > 1 else "", wilcoxon_note(runs[0].seeds)]
     notes = "".join(f'<p class="note">{text_of(line)}</p>' for line in lines if line)
-    return table(header, rows, caption, text=1) + notes
+    return table(header, rows, caption, text=2) + notes
+
+
+def _pair_row(c: Comparison) -> list[Any]:
+    low, high = -c.difference.high, -c.difference.low
+    interval = Cell(f"{signed(low)} to {signed(high)}", low) if math.isfinite(low) else Cell("–")
+    ps = [c.p_t, c.p_corrected, math.nan if c.p_wilcoxon is None else c.p_wilcoxon, c.p_holm]
+    return [
+        c.second,
+        c.first,
+        Cell(signed(-c.difference.mean), -c.difference.mean),
+        interval,
+        number(-c.effect, "+.2f"),
+        Cell(f"{c.losses} / {c.ties} / {c.wins}", c.losses),
+        *(Cell("–") if math.isnan(p) else Cell(p_text(p), p) for p in ps),
+    ]
 
 
 def _needed(runs: list[Run]) -> str:
@@ -286,14 +290,17 @@ def _needed(runs: list[Run]) -> str:
 def _needed_cell(found: Needed, last: int) -> Cell:
     if found.samples is None:
         told = f" in {found.seeds - found.reached} of {found.seeds}" if found.reached else ""
-        return Cell(f"> {last}{told}", math.inf)
+        return Cell(f"> {last}{told}", 1e300)
     spread = found.samples.high - found.samples.mean
     return Cell(f"{found.samples.mean:.1f}" + (f" ± {spread:.1f}" if math.isfinite(spread) else ""), found.samples.mean)
 
 
 def _by_class(runs: list[Run]) -> str:
     """Each class's error at the end, a row per class and a column per run."""
-    shown = [(run, run.per_class()) for run in runs[:_MOST_BY_CLASS]]
+    try:
+        shown = [(run, run.per_class()) for run in runs[:_MOST_BY_CLASS]]
+    except UserError as error:
+        return f'<p class="note">No errors by class: {text_of(error)}.</p>'
     shown = [(run, errors) for run, errors in shown if errors]
     names = list(dict.fromkeys(name for _, errors in shown for name in errors))
     if not names:
@@ -314,10 +321,11 @@ def _by_class(runs: list[Run]) -> str:
 
 
 def _bounds(runs: list[Run]) -> str:
+    shown = {"as_printed": ".1f", "scale_free_ratio": ".3f"}
     rows = [
-        [run.info["label"], number(bound["as_printed"], ".1f"), number(bound["scale_free_ratio"], ".3f")]
+        [run.info["label"], *(number(bound.get(key), form) for key, form in shown.items())]
         for run in runs
-        if (bound := run.info.get("bound"))
+        if isinstance(bound := run.info.get("bound"), dict) and bound
     ]
     if not rows:
         return ""
@@ -360,7 +368,7 @@ def _what(runs: list[Run]) -> str:
             number(run.seeds, "d"),
             number(run.info["seconds"], ".1f"),
             run.info["fingerprint"][:16],
-            _tuned(run.info["tuned"]),
+            _tuned(run),
             *(plain(flat.get(key, "–")) for key, _ in own),
         ]
         for run, flat in zip(runs, flats, strict=True)
@@ -382,23 +390,25 @@ def _data(run: Run) -> str:
     return f"{data['name']}{' (SIMULATED)' if data['simulated'] else ''}, sha256 {str(data['identity'])[:16]}"
 
 
-def _tuned(tuned: dict[str, Any]) -> str:
-    """What was tuned, over all seeds."""
+def _tuned(run: Run) -> str:
+    """What was tuned, over all seeds, and whether the grid ended there."""
     found: dict[str, list[str]] = {}
-    for values in (tuned or {}).values():
+    grid = flatten(run.info["config"].get("tune") or {})
+    for values in run.info["tuned"].values():
         for key, value in values.items():
-            found.setdefault(key, []).append(plain(value))
+            ends = [grid[key][0], grid[key][-1]] if len(grid.get(key, ())) > 1 else []
+            found.setdefault(key, []).append(plain(value) + (" (edge of the grid)" if value in ends else ""))
     return "; ".join(f"{key}={'/'.join(dict.fromkeys(values))}" for key, values in found.items()) or "–"
 
 
-def _charted(runs: list[Run]) -> dict[str, Any]:
+def _charted(runs: list[Run], title: str) -> dict[str, Any]:
     """What the chart of a group draws: runs against samples, and against a swept setting if there is one."""
     views = [{"name": " / ".join(dict.fromkeys(run.info["unit"] for run in runs)), "log": False}]
     views[0]["lines"] = _styled(against_samples(runs, MEASURES))
     axis = swept_axis(runs)
     if axis:
         views.append({"name": axis[0], "log": is_wide(axis[1]), "lines": _styled(against(runs, axis[1], MEASURES))})
-    return {"title": group_title(runs), "first": len(views) - 1, "views": views}
+    return {"title": title, "first": len(views) - 1, "views": views}
 
 
 def _styled(lines: list[Any]) -> list[dict[str, Any]]:

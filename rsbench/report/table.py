@@ -59,7 +59,10 @@ def _cell(run: Run, measure: str, step: int, scale: float, digits: int) -> str:
     if step not in run.steps:
         return "–"
     i = run.steps.index(step)
-    mean, deviation = scale * run.mean(measure)[i], scale * run.standard_error(measure)[i]
+    mean = scale * run.mean(measure)[i]
+    if not math.isfinite(mean):
+        return "–"
+    deviation = scale * run.standard_error(measure)[i]
     return f"{mean:.{digits}f}" + ("" if math.isnan(deviation) else f" ± {deviation:.{digits}f}")
 
 
@@ -110,19 +113,22 @@ def make_latex(runs: list[Run]) -> str:
 def _lowest(runs: list[Run], measure: str, step: int) -> list[Run]:
     """The runs with the lowest mean at a step."""
     means = {i: run.mean(measure)[run.steps.index(step)] for i, run in enumerate(runs) if step in run.steps}
-    return [runs[i] for i, mean in means.items() if mean == min(means.values())]
+    finite = [mean for mean in means.values() if math.isfinite(mean)]
+    return [runs[i] for i, mean in means.items() if finite and mean == min(finite)]
 
 
 def _latex(text: str) -> str:
     """Text that means itself to LaTeX."""
     special = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "±": r"$\pm$"}
     special |= {sign: f"\\{sign}" for sign in "&%$#_{}"}
-    return "".join(special.get(sign, sign) for sign in text)
+    special |= {"<": r"\textless{}", ">": r"\textgreater{}", '"': r"\textquotedbl{}"}
+    return "".join(special.get(sign, sign) for sign in " ".join(text.split()))
 
 
 def markdown(rows: list[list[str]], left: int) -> list[str]:
     """Rows as an aligned Markdown table whose first columns are text and the others numbers."""
-    widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
+    rows = [[_one_line(cell) for cell in row] for row in rows]
+    widths = [max(2, *(len(cell) for cell in column)) for column in zip(*rows, strict=True)]
     ruler = ["-" * width if i < left else "-" * (width - 1) + ":" for i, width in enumerate(widths)]
     lines = []
     for row in (rows[0], ruler, *rows[1:]):
@@ -132,3 +138,8 @@ def markdown(rows: list[list[str]], left: int) -> list[str]:
         )
         lines.append(f"| {' | '.join(cells)} |")
     return lines
+
+
+def _one_line(cell: str) -> str:
+    """Text that stays in its cell."""
+    return " ".join(cell.split()).replace("|", r"\|")
