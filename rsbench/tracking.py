@@ -200,7 +200,8 @@ def metric_points(run: Run) -> list[tuple[str, float, int, int]]:
 def open_sweep(sweep: dict[str, Any], folder: Path) -> bool:
     """Make the store ready and start the sweep's parent run, before any job can want it."""
     try:
-        Tracker(**sweep["tracking"]).open(sweep["id"], sweep["name"], {})
+        tracker = Tracker(**sweep["tracking"])
+        tracker.find(sweep["id"]) or tracker.open(sweep["id"], sweep["name"], {})
     except Exception as error:
         log.warning(_later(error, folder))
         return False

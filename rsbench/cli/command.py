@@ -2,11 +2,13 @@
 
 import argparse
 import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import hydra
+from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override
@@ -16,8 +18,9 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from rsbench import configs, registry
-from rsbench.cli.job import check_seeds
+from rsbench.cli.job import check_settings
 from rsbench.errors import UserError, did_you_mean
+from rsbench.files import cores
 from rsbench.run import Spec
 from rsbench.tracking import settings
 
@@ -27,11 +30,16 @@ _OTHER_GROUPS = ("method", "tracking", "experiment")
 
 @dataclass(frozen=True)
 class Command:
-    """A command line understood: Hydra's arguments, the config, and for a sweep what it goes over."""
+    """A command line understood: Hydra's arguments, the config, and for a sweep what it goes over and its jobs.
+
+    The jobs are None if they are not known before the sweep: some sweepers plan as they go.
+    """
 
     argv: list[str]
     cfg: DictConfig
     swept: list[str] | None
+    jobs: list[list[str]] | None
+    task: list[str]
 
     @property
     def is_sweep(self) -> bool:
@@ -42,8 +50,19 @@ class Command:
         return self.cfg.hydra.runtime.choices.get("experiment")
 
     def with_folder(self, folder: Path) -> list[str]:
-        """Hydra's arguments, with the output folder settled."""
-        return [*self.argv, f"{self.folder_key}={quote(folder)}"]
+        """Hydra's arguments, with the output folder settled, and no more jobs at a time than there are cores."""
+        hydra = self.cfg.hydra
+        # The other launchers see to that themselves, this one starts all jobs of a batch at once.
+        at_once = hydra.runtime.choices["hydra/launcher"] == "submitit_local" and "max_batch_size" in hydra.sweeper
+        batches = [f"hydra.sweeper.max_batch_size={hydra.sweeper.max_batch_size or cores()}"] if at_once else []
+        return [*self.argv, *batches, f"{self.folder_key}={quote(folder)}"]
+
+    def continues(self, argv: list[str]) -> bool:
+        """Whether it asks for what another command did, wherever and by whatever launcher it is run.
+
+        Of a single run only the settings are known, without those of Hydra.
+        """
+        return _essence(self.argv if self.is_sweep else self.task) == _essence(argv)
 
     @property
     def folder_key(self) -> str:
@@ -78,14 +97,35 @@ def read_command(argv: list[str]) -> Command:
             first.append(f"hydra.searchpath=[{quote('file://' + os.path.abspath(args.config_dir))}]")
         cfg = hydra.compose("config", overrides=first, return_hydra_config=True)
         params = [f"{key}={value}" for key, value in (cfg.hydra.sweeper.get("params") or {}).items()]
-        swept = _swept(grammar.parse_overrides(params), overrides)
+        every = [*grammar.parse_overrides(params), *overrides]
+        swept = _swept(every)
         if not cfg.hydra.searchpath:  # whose folders may hold choices that are not known here
             _check_choices(swept)
     is_sweep = args.multirun or cfg.hydra.mode == RunMode.MULTIRUN
     if is_sweep:
         _check_sweep(swept, overrides)
     _check_parts(cfg)
-    return Command([*options, *rest], cfg, list(swept) if is_sweep else None)
+    jobs = _jobs(cfg, every) if is_sweep else None
+    task = [word for word in rest if not _of_hydra(word)]
+    return Command([*options, *rest], cfg, list(swept) if is_sweep else None, jobs, task)
+
+
+def _of_hydra(word: str) -> bool:
+    return word.lstrip("+~").startswith(("hydra.", "hydra/"))
+
+
+def _jobs(cfg: DictConfig, overrides: list[Override]) -> list[list[str]] | None:
+    """The settings of each job that Hydra's own sweeper will start, without those of Hydra."""
+    if cfg.hydra.runtime.choices["hydra/sweeper"] != "basic":
+        return None
+    task = [override for override in overrides if not _of_hydra(override.key_or_group)]
+    return BasicSweeper.split_arguments(task, None)[0]
+
+
+def _essence(argv: list[str]) -> list[str]:
+    """A command without what tells where and how it is run, not what."""
+    how = re.compile(r"\+*(hydra[./]launcher|hydra\.(run|sweep)\.dir|force|on_error)\b")
+    return [word for word in argv if not how.match(word)]
 
 
 def _check_groups(overrides: list[Override]) -> None:
@@ -109,9 +149,9 @@ def _first_choice(override: Override) -> str:
     return f"{key}={choices[0]}"
 
 
-def _swept(params: list[Override], overrides: list[Override]) -> dict[str, Override]:
+def _swept(overrides: list[Override]) -> dict[str, Override]:
     """What the experiment and the command sweep over, the command having the last word."""
-    every = {override.key_or_group: override for override in [*params, *overrides]}
+    every = {override.key_or_group: override for override in overrides}
     return {key: override for key, override in every.items() if override.is_sweep_override()}
 
 
@@ -156,7 +196,7 @@ def _check_parts(cfg: DictConfig) -> None:
                 f"{group} is missing: choose one, {group}=NAME" + (" (none)" if group == "tracking" else "")
             )
     settings(plain(cfg.tracking), Path.cwd())
-    check_seeds(cfg)
+    check_settings(cfg)
     Spec(registry.load(), {kind: plain(cfg[kind]) for kind in kinds}).check()
 
 

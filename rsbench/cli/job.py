@@ -1,6 +1,5 @@
 """One Hydra job: from its config to a finished record, and its mirror in MLflow."""
 
-import contextlib
 import functools
 import json
 import logging
@@ -18,29 +17,35 @@ from omegaconf import DictConfig, OmegaConf
 from tqdm import tqdm
 
 from rsbench import registry, results
+from rsbench.cli.status import ERROR_FILE, being_run
 from rsbench.data import Data
 from rsbench.errors import UserError
 from rsbench.files import write_whole
+from rsbench.kept import seed_result
 from rsbench.run import Spec, run_seed, unit
 from rsbench.tracking import settings
 
 log = logging.getLogger("rsbench")
 
-ERROR_FILE = "error.txt"
-
 
 def job(cfg: DictConfig) -> None:
-    """Run one method; what goes wrong is kept in the job's folder for the summing up."""
-    folder = Path(HydraConfig.get().runtime.output_dir)
-    sweep = results.read_sweep(_sweep_folder())
-    try:
-        config: Any = OmegaConf.to_container(cfg, resolve=True, throw_on_missing=True)
-        run = _compute(config, folder, sweep)
-    except Exception as error:
-        with contextlib.suppress(UserError):  # a full disk; the error itself is what matters
-            write_whole(folder / ERROR_FILE, _error_text(error))
-        raise
-    log.info("%s", _line(run))
+    """Run one method; what goes wrong is kept in the job's folder for the summing up, and stops no other job."""
+    folder, sweep_folder = Path(HydraConfig.get().runtime.output_dir), _sweep_folder()
+    if sweep_folder and cfg.on_error == "stop" and any(sweep_folder.rglob(ERROR_FILE)):
+        return
+    sweep = results.read_sweep(sweep_folder)
+    with being_run(folder, HydraConfig.get().job.num if sweep_folder else 0):
+        try:
+            config: Any = OmegaConf.to_container(cfg, resolve=True, throw_on_missing=True)
+            run, new = _compute(config, folder, sweep)
+        except Exception as error:
+            try:
+                write_whole(folder / ERROR_FILE, _error_text(error))
+            except UserError:  # a full disk: the error itself is what matters
+                raise error from None
+            return
+        (folder / ERROR_FILE).unlink(missing_ok=True)
+    log.info("%s", _line(run) if new else f"{run.info['label']:<17} finished earlier, left as it is")
     if sweep and sweep["tracked"]:
         from rsbench.tracking import send_child
 
@@ -55,11 +60,12 @@ def _error_text(error: Exception) -> str:
     return f"{summary}\n\n{traceback.format_exc()}"
 
 
-def _compute(config: dict[str, Any], folder: Path, sweep: dict[str, Any] | None) -> results.Run:
+def _compute(config: dict[str, Any], folder: Path, sweep: dict[str, Any] | None) -> tuple[results.Run, bool]:
+    """The job's finished run, and whether it was not in the folder already."""
     method, preprocessor = _method(config), _preprocessor(config)
     label = " ".join([method, *([] if preprocessor == "none" else [preprocessor]), *_swept_values(sweep)])
     started = time.perf_counter()
-    check_seeds(config)
+    check_settings(config)
     tracking = settings(config["tracking"], Path(HydraConfig.get().runtime.cwd))
     spec = Spec(registry.load(), config)
     spec.check()
@@ -67,37 +73,46 @@ def _compute(config: dict[str, Any], folder: Path, sweep: dict[str, Any] | None)
     if data.simulated:
         _say_simulated(config["dataset"]["name"], data.how_to_get_real)
     plugins = _plugins(spec)
-    fingerprint = results.fingerprint(config, data.identity, [plugin["sha256"] for plugin in plugins])
-    record, done = results.Record(folder), {}
+    used = sorted(plugin["sha256"] for plugin in plugins if plugin["components"])
+    fingerprint = results.fingerprint(config, [data.identity, *data.names.classes], used)
     seeds = range(config["seed"], config["seed"] + config["seeds"])
+    earlier = results.finished(folder)
+    if earlier and not config["force"] and earlier.answers(fingerprint, seeds):
+        return earlier, False
+    record, done, reused = results.Record(folder), {}, []
     with _progress_bar(label, len(seeds)) as bar:
         for seed in seeds:
-            done[seed] = run_seed(spec, data, seed, functools.partial(_advance, bar, seed - seeds[0]))
+            tell = functools.partial(_advance, bar, seed - seeds[0])
+            compute = functools.partial(run_seed, spec, data, seed, tell)
+            done[seed], known = seed_result(fingerprint, seed, compute, config["force"])
+            tell(1.0)
+            reused += [seed] if known else []
             record.add(done[seed].rows, done[seed].per_class)
     last = done[seeds[-1]]
-    return record.finish(
-        {
-            "method": method,
-            "preprocessor": preprocessor,
-            "label": label,
-            "experiment": HydraConfig.get().runtime.choices.get("experiment"),
-            "config": config,
-            "overrides": list(HydraConfig.get().overrides.task),
-            "tracking": tracking,
-            "fingerprint": fingerprint,
-            "plugins": plugins,
-            "seeds": list(seeds),
-            "versions": results.versions(),
-            "git_commit": results.git_commit(),
-            "data": _describe(config, data),
-            "classes": last.classes,
-            "samples": last.samples,
-            "unit": unit(spec.build("protocol")),
-            "tuned": {seed: result.tuned for seed, result in done.items() if result.tuned},
-            "bound": {key: float(np.mean([result.bound[key] for result in done.values()])) for key in last.bound},
-            "seconds": round(time.perf_counter() - started, 3),
-        }
-    )
+    info = {
+        "method": method,
+        "preprocessor": preprocessor,
+        "label": label,
+        "experiment": HydraConfig.get().runtime.choices.get("experiment"),
+        "config": config,
+        "overrides": list(HydraConfig.get().overrides.task),
+        "tracking": tracking,
+        "fingerprint": fingerprint,
+        "plugins": plugins,
+        "seeds": list(seeds),
+        "reused": reused,
+        "replaces": [earlier.info["id"], *earlier.info.get("replaces", ())] if earlier else [],
+        "versions": results.versions(),
+        "git_commit": results.git_commit(),
+        "data": _describe(config, data),
+        "classes": last.classes,
+        "samples": last.samples,
+        "unit": unit(spec.build("protocol")),
+        "tuned": {seed: result.tuned for seed, result in done.items() if result.tuned},
+        "bound": {key: float(np.mean([result.bound[key] for result in done.values()])) for key in last.bound},
+        "seconds": round(time.perf_counter() - started, 3),
+    }
+    return record.finish(info), True
 
 
 @functools.lru_cache(maxsize=1)
@@ -162,8 +177,11 @@ def _plugins(spec: Spec) -> list[dict[str, Any]]:
     ]
 
 
-def check_seeds(config: Mapping[Any, Any]) -> None:
-    """Raise an error unless the seeds are whole numbers that make sense."""
+def check_settings(config: Mapping[Any, Any]) -> None:
+    """Raise an error unless the settings of the run itself make sense."""
+    for key, allowed in (("force", (True, False)), ("on_error", ("continue", "stop"))):
+        if config.get(key) not in allowed:
+            raise UserError(f"{key}={config.get(key)!r}, expected {' or '.join(map(str, allowed)).lower()}")
     for key, least in (("seed", 0), ("seeds", 1)):
         value = config.get(key)
         if not isinstance(value, int) or isinstance(value, bool) or value < least:
@@ -186,7 +204,8 @@ def _line(run: results.Run) -> str:
     i = run.steps.index(step)
     mean, deviation = 100 * run.mean("cumulative_error")[i], 100 * run.standard_error("cumulative_error")[i]
     spread = "" if run.seeds < 2 else f" ± {deviation:.1f}"
+    reused = f", {len(run.info['reused'])} reused" if run.info.get("reused") else ""
     return (
         f"{run.info['label']:<17} cumulative error {mean:.1f}{spread} % at {step} {run.info['unit']}, "
-        f"{run.seeds} seed{'' if run.seeds == 1 else 's'}, {run.info['seconds']:.1f} s"
+        f"{run.seeds} seed{'' if run.seeds == 1 else 's'}{reused}, {run.info['seconds']:.1f} s"
     )
