@@ -108,7 +108,7 @@ def test_a_server_that_is_down_loses_nothing(tmp_path):
 
 
 @pytest.mark.parametrize("in_sweep", [False, True])
-@pytest.mark.parametrize("calls", [0, 1, 2, 3, 5, 6, 7, 8, 9, 13])
+@pytest.mark.parametrize("calls", [0, 1, 2, 4, 5, 6, 7, 8, 12])
 def test_a_store_that_fails_midway_is_repaired_once(calls, in_sweep, tmp_path, monkeypatch, caplog):
     from mlflow import MlflowClient
 
@@ -139,8 +139,8 @@ def test_a_store_that_fails_midway_is_repaired_once(calls, in_sweep, tmp_path, m
             tracking.send_child(run, sweep)
         else:
             tracking.send_single(run, settings)
-    # A child makes 9 calls; a single run is ended a second time, with its figure, and said to be simulated or not.
-    assert ("the server is gone" in caplog.text) == (calls < (9 if in_sweep else 13))
+    # A child makes 8 calls; a single run is ended a second time, with its figure, and said to be simulated or not.
+    assert ("the server is gone" in caplog.text) == (calls < (8 if in_sweep else 12))
     assert tracking.track(tmp_path, settings["uri"])[0] == 1
     client, parents, children = store(tmp_path)
     (sent,) = children if in_sweep else parents
@@ -239,7 +239,7 @@ def test_odd_folder_names_hold_their_store(tmp_path):
     done = rsbench(*SMALL, cwd=folder)
     assert done.returncode == 0 and "could not be reached" not in done.stdout + done.stderr
     assert (folder / "outputs" / "mlflow.db").exists()
-    assert [path.name for path in tmp_path.iterdir()] == [folder.name]
+    assert {path.name for path in tmp_path.iterdir()} == {"cache", folder.name}
 
 
 def test_a_job_in_its_own_folder_uses_the_same_store(tmp_path):
