@@ -94,10 +94,10 @@ class Tracker:
         A server that made a run and then failed to say so is asked again, and makes a second: that one goes.
         """
         found = self._client.search_runs([self.experiment_id], f"tags.`rsbench.id` = '{record_id}'")
-        found = sorted(found, key=_complete, reverse=True)
-        for run in found[1:]:
+        best_first = sorted(found, key=_complete, reverse=True)
+        for run in best_first[1:]:
             self._client.delete_run(run.info.run_id)
-        return found[0] if found else None
+        return best_first[0] if found else None
 
     def send_run(self, run: Run, sweep: dict[str, Any] | None) -> None:
         """Send a finished run, below its sweep's, in place of those it replaces."""

@@ -27,6 +27,9 @@ from rsbench.tracking import settings
 #: Config groups beside the kinds of components.
 _OTHER_GROUPS = ("method", "tracking", "experiment")
 
+#: Launchers, and the extra that each comes with.
+_LAUNCHERS = {"joblib": "parallel", "submitit_local": "cluster", "submitit_slurm": "cluster"}
+
 
 @dataclass(frozen=True)
 class Command:
@@ -49,12 +52,16 @@ class Command:
     def experiment(self) -> str | None:
         return self.cfg.hydra.runtime.choices.get("experiment")
 
+    @property
+    def launcher(self) -> str:
+        return self.cfg.hydra.runtime.choices["hydra/launcher"]
+
     def with_folder(self, folder: Path) -> list[str]:
         """Hydra's arguments, with the output folder settled, and no more jobs at a time than there are cores."""
-        hydra = self.cfg.hydra
+        sweeper = self.cfg.hydra.sweeper
         # The other launchers see to that themselves, this one starts all jobs of a batch at once.
-        at_once = hydra.runtime.choices["hydra/launcher"] == "submitit_local" and "max_batch_size" in hydra.sweeper
-        batches = [f"hydra.sweeper.max_batch_size={hydra.sweeper.max_batch_size or cores()}"] if at_once else []
+        at_once = self.launcher == "submitit_local" and "max_batch_size" in sweeper
+        batches = [f"hydra.sweeper.max_batch_size={sweeper.max_batch_size or cores()}"] if at_once else []
         return [*self.argv, *batches, f"{self.folder_key}={quote(folder)}"]
 
     def continues(self, argv: list[str]) -> bool:
@@ -215,6 +222,8 @@ def explain(error: Exception) -> str:
     """An error of Hydra or OmegaConf with a suggestion, where the mistake is a misspelt name."""
     if isinstance(error, MissingConfigException) and error.missing_cfg_file and error.options:
         group, _, name = error.missing_cfg_file.rpartition("/")
+        if name in _LAUNCHERS:
+            return f"{group}={name} needs more packages: pip install 'rsbench[{_LAUNCHERS[name]}]'"
         return registry.load().unknown(group, name, error.options)
     cause = error if isinstance(error, OmegaConfBaseException) else error.__cause__
     if isinstance(cause, OmegaConfBaseException) and "not in" in str(cause) and cause.parent_node is not None:

@@ -77,6 +77,10 @@ def _run(command: Command) -> int:
     status = "FAILED"
     with alone(folder / ".start.lock"):  # the same command may be started twice at once
         _settle(command, folder)
+    if command.launcher in ("submitit_local", "submitit_slurm", "slurm"):
+        from rsbench.cli.launchers import outlive_killed_jobs
+
+        outlive_killed_jobs()
     try:
         _hydra(command.with_folder(folder))
         status = "FINISHED" if all(job.state == "done" for job in jobs_of(folder)) else "FAILED"
