@@ -1,4 +1,4 @@
-"""A plugin for tests of interruption: a learner that takes its time and notes in a file which seeds it began."""
+"""A plugin for tests of interruption: a learner that takes its time and notes in a file, with its process, each seed that it begins."""
 
 import os
 import time
@@ -24,7 +24,7 @@ class Dawdler(Lean):
         """As lean learning does."""
         if not hasattr(self, "coef_"):
             with open(os.environ["RSBENCH_TEST_DIARY"], "a") as diary:
-                diary.write(f"{self.C}\n")
+                diary.write(f"{self.C} {os.getpid()}\n")
         time.sleep(self.nap)
         return super().prequential(X, y, classes)
 
