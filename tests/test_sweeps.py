@@ -27,7 +27,7 @@ from rsbench.run import run_seed
 ROOT = Path(__file__).resolve().parent.parent
 
 #: Settings by whether they can change a seed's numbers. A new one has to be added to either.
-CHANGE_NUMBERS = {"preprocessor", "protocol", "annotation", "aggregator", "learner"}
+CHANGE_NUMBERS = {"preprocessor", "protocol", "annotation", "aggregator", "learner", "learn_on"}
 CHANGE_NONE = {"seed", "seeds", "theta", "dataset", "extractor", "tracking", "force", "on_error"}
 
 
@@ -331,6 +331,67 @@ def test_a_cluster_job_uses_the_cores_it_was_given(monkeypatch):
     assert cores() == 1
     monkeypatch.setenv("SLURM_CPUS_PER_TASK", str(10 * here))
     assert cores() == here
+
+
+HELD_OUT = """
+from dataclasses import dataclass
+import numpy as np
+from rsbench import hookimpl
+from rsbench.data import Data
+
+@dataclass(frozen=True)
+class WithValidation(Data):
+    validation: Data | None = None
+
+class HeldOut:
+    "Two classes to learn, which tell nothing, and two to tune on, which do."
+    def load(self):
+        rng = np.random.default_rng(0)
+        y = np.arange(60) % 2
+        X = rng.random((60, 4))
+        told = Data(X=X + 2 * np.eye(2, 4)[y], y=y, Z=np.ones((60, 4), bool), simulated=False)
+        return WithValidation(X=X, y=y, Z=np.ones((60, 4), bool), simulated=True, validation=told)
+
+@hookimpl
+def rsbench_datasets():
+    return {"held_out": HeldOut}
+"""
+
+TUNE = (
+    *("-m", "method=dawdler", "learner.nap=0", "tracking=none", "dataset=held_out", "seeds=2"),
+    *("protocol.samples_per_class=5", "hydra/sweeper=optuna", "hydra.sweeper.n_trials=4"),
+    *("learner.C=tag(log, interval(0.01, 100))", "hydra.sweep.dir=sweep"),
+)
+
+
+def test_tuning_is_on_validation_classes_and_goes_on(tmp_path):
+    pytest.importorskip("hydra_plugins.hydra_optuna_sweeper", reason="the extra `tune` is not installed")
+    plugins = tmp_path / "mine"
+    shutil.copytree(ROOT / "tests" / "dawdler", plugins)
+    (plugins / "held_out.py").write_text(HELD_OUT)
+    env = {**dawdling(tmp_path), "RSBENCH_PLUGINS": str(plugins)}
+    done = rsbench(*TUNE, cwd=tmp_path, env=env)
+    assert done.returncode == 0, done.stderr
+    assert "held_out, validation classes" in done.stdout
+    runs = results.find(tmp_path / "sweep")
+    errors = {run.info["config"]["learner"]["C"]: run.mean("cumulative_error")[-1] for run in runs}
+    best = OmegaConf.load(tmp_path / "sweep" / "optimization_results.yaml")
+    assert len(errors) == 4 and best.best_value == min(errors.values()) < 0.3
+    assert best.best_params["learner.C"] == min(errors, key=errors.get)
+    begun = sum(diary(tmp_path).values())
+    done = rsbench(*TUNE, cwd=tmp_path, env=env)  # the same way once more
+    assert done.returncode == 0 and done.stdout.count("finished earlier") == 4, done.stderr
+    assert sum(diary(tmp_path).values()) == begun == 8
+    assert "4 done" in rsbench("status", "sweep", cwd=tmp_path).stdout
+    done = rsbench(*TUNE, "learn_on=few_shot", cwd=tmp_path, env=env)
+    assert done.returncode == 1 and "tunes on validation classes" in done.stderr
+
+
+def test_data_without_validation_classes_cannot_be_tuned_on(tmp_path):
+    done = rsbench("learn_on=validation", "tracking=none", *SMALL, cwd=tmp_path)
+    assert done.returncode == 1 and "has no validation classes" in done.stderr
+    done = rsbench("-m", "learner.C=interval(1, 2)", "tracking=none", *SMALL, cwd=tmp_path)
+    assert done.returncode == 1 and "hydra/sweeper=optuna" in done.stderr
 
 
 @pytest.mark.slow

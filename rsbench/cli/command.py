@@ -27,8 +27,10 @@ from rsbench.tracking import settings
 #: Config groups beside the kinds of components.
 _OTHER_GROUPS = ("method", "tracking", "experiment")
 
-#: Launchers, and the extra that each comes with.
-_LAUNCHERS = {"joblib": "parallel", "submitit_local": "cluster", "submitit_slurm": "cluster"}
+_LIST = "give a list of values, such as"
+
+#: Launchers and sweepers, and the extra that each comes with.
+_EXTRAS = {"joblib": "parallel", "submitit_local": "cluster", "submitit_slurm": "cluster", "optuna": "tune"}
 
 
 @dataclass(frozen=True)
@@ -57,12 +59,16 @@ class Command:
         return self.cfg.hydra.runtime.choices["hydra/launcher"]
 
     def with_folder(self, folder: Path) -> list[str]:
-        """Hydra's arguments, with the output folder settled, and no more jobs at a time than there are cores."""
+        """Hydra's arguments, with the output folder settled and what launcher and sweeper have to be told."""
         sweeper = self.cfg.hydra.sweeper
         # The other launchers see to that themselves, this one starts all jobs of a batch at once.
         at_once = self.launcher == "submitit_local" and "max_batch_size" in sweeper
-        batches = [f"hydra.sweeper.max_batch_size={sweeper.max_batch_size or cores()}"] if at_once else []
-        return [*self.argv, *batches, f"{self.folder_key}={quote(folder)}"]
+        more = [f"hydra.sweeper.max_batch_size={sweeper.max_batch_size or cores()}"] if at_once else []
+        if self.is_sweep and _sweeper(self.cfg) != "basic":
+            more += ["learn_on=validation"]
+            if "sampler" in sweeper and sweeper.sampler.get("seed", 0) is None:
+                more += [f"hydra.sweeper.sampler.seed={self.cfg.seed}"]  # so that the same command goes the same way
+        return [*self.argv, *more, f"{self.folder_key}={quote(folder)}"]
 
     def continues(self, argv: list[str]) -> bool:
         """Whether it asks for what another command did, wherever and by whatever launcher it is run.
@@ -111,6 +117,7 @@ def read_command(argv: list[str]) -> Command:
     is_sweep = args.multirun or cfg.hydra.mode == RunMode.MULTIRUN
     if is_sweep:
         _check_sweep(swept, overrides)
+        _check_sweeper(cfg, swept, overrides)
     _check_parts(cfg)
     jobs = _jobs(cfg, every) if is_sweep else None
     task = [word for word in rest if not _of_hydra(word)]
@@ -123,7 +130,7 @@ def _of_hydra(word: str) -> bool:
 
 def _jobs(cfg: DictConfig, overrides: list[Override]) -> list[list[str]] | None:
     """The settings of each job that Hydra's own sweeper will start, without those of Hydra."""
-    if cfg.hydra.runtime.choices["hydra/sweeper"] != "basic":
+    if _sweeper(cfg) != "basic" or any(override.is_interval_sweep() for override in overrides):
         return None
     task = [override for override in overrides if not _of_hydra(override.key_or_group)]
     return BasicSweeper.split_arguments(task, None)[0]
@@ -150,9 +157,12 @@ def _first_choice(override: Override) -> str:
     if not override.is_sweep_override():
         return line
     key = override.get_key_element()
+    if override.is_interval_sweep():
+        interval: Any = override.value()
+        return f"{key}={interval.start}"
     choices = list(override.sweep_string_iterator()) if override.is_discrete_sweep() else []
     if not choices:
-        raise UserError(f"{line}: nothing to sweep over; give a list of values, such as {key}=1,2,3")
+        raise UserError(f"{line}: nothing to sweep over; {_LIST} {key}=1,2,3")
     return f"{key}={choices[0]}"
 
 
@@ -194,6 +204,20 @@ def _check_sweep(swept: dict[str, Override], overrides: list[Override]) -> None:
             raise UserError(f"{kind}={value} beside a sweep over methods would give all the same {kind}. {way}")
 
 
+def _check_sweeper(cfg: DictConfig, swept: dict[str, Override], overrides: list[Override]) -> None:
+    """Intervals are for sweepers that choose values, and those must not choose by the test set."""
+    if _sweeper(cfg) == "basic":
+        for key, override in swept.items():
+            if override.is_interval_sweep():
+                raise UserError(f"{override.input_line}: an interval is for hydra/sweeper=optuna; {_LIST} {key}=1,2,3")
+    elif cfg.learn_on != "validation" and any(override.key_or_group == "learn_on" for override in overrides):
+        raise UserError(f"hydra/sweeper={_sweeper(cfg)} tunes on validation classes: leave learn_on out")
+
+
+def _sweeper(cfg: DictConfig) -> str:
+    return cfg.hydra.runtime.choices["hydra/sweeper"]
+
+
 def _check_parts(cfg: DictConfig) -> None:
     """Everything a run needs is there and can be built."""
     kinds = registry.load().components
@@ -222,8 +246,8 @@ def explain(error: Exception) -> str:
     """An error of Hydra or OmegaConf with a suggestion, where the mistake is a misspelt name."""
     if isinstance(error, MissingConfigException) and error.missing_cfg_file and error.options:
         group, _, name = error.missing_cfg_file.rpartition("/")
-        if name in _LAUNCHERS:
-            return f"{group}={name} needs more packages: pip install 'rsbench[{_LAUNCHERS[name]}]'"
+        if group.startswith("hydra/") and name in _EXTRAS:
+            return f"{group}={name} needs more packages: pip install 'rsbench[{_EXTRAS[name]}]'"
         return registry.load().unknown(group, name, error.options)
     cause = error if isinstance(error, OmegaConfBaseException) else error.__cause__
     if isinstance(cause, OmegaConfBaseException) and "not in" in str(cause) and cause.parent_node is not None:

@@ -1,5 +1,6 @@
 """One Hydra job: from its config to a finished record, and its mirror in MLflow."""
 
+import dataclasses
 import functools
 import json
 import logging
@@ -18,7 +19,7 @@ from tqdm import tqdm
 
 from rsbench import registry, results
 from rsbench.cli.status import ERROR_FILE, being_run
-from rsbench.data import Data
+from rsbench.data import Data, identity
 from rsbench.errors import UserError
 from rsbench.files import write_whole
 from rsbench.kept import seed_result
@@ -28,11 +29,14 @@ from rsbench.tracking import settings
 log = logging.getLogger("rsbench")
 
 
-def job(cfg: DictConfig) -> None:
-    """Run one method; what goes wrong is kept in the job's folder for the summing up, and stops no other job."""
+def job(cfg: DictConfig) -> float | None:
+    """Run one method; what goes wrong is kept in the job's folder for the summing up, and stops no other job.
+
+    Gives the error to a sweeper that tunes, if it is one on validation classes.
+    """
     folder, sweep_folder = Path(HydraConfig.get().runtime.output_dir), _sweep_folder()
     if sweep_folder and cfg.on_error == "stop" and any(sweep_folder.rglob(ERROR_FILE)):
-        return
+        return None
     sweep = results.read_sweep(sweep_folder)
     with being_run(folder, HydraConfig.get().job.num if sweep_folder else 0):
         try:
@@ -43,13 +47,14 @@ def job(cfg: DictConfig) -> None:
                 write_whole(folder / ERROR_FILE, _error_text(error))
             except UserError:  # a full disk: the error itself is what matters
                 raise error from None
-            return
+            return None
         (folder / ERROR_FILE).unlink(missing_ok=True)
     log.info("%s", _line(run) if new else f"{run.info['label']:<17} finished earlier, left as it is")
     if sweep and sweep["tracked"]:
         from rsbench.tracking import send_child
 
         send_child(run, sweep)
+    return _cumulative_error(run)[1] if config["learn_on"] == "validation" else None
 
 
 def _error_text(error: Exception) -> str:
@@ -69,7 +74,7 @@ def _compute(config: dict[str, Any], folder: Path, sweep: dict[str, Any] | None)
     tracking = settings(config["tracking"], Path(HydraConfig.get().runtime.cwd))
     spec = Spec(registry.load(), config)
     spec.check()
-    data = _load(json.dumps({kind: config[kind] for kind in ("dataset", "extractor")}))
+    data = _load(json.dumps({key: config[key] for key in ("dataset", "extractor", "learn_on")}))
     if data.simulated:
         _say_simulated(config["dataset"]["name"], data.how_to_get_real)
     plugins = _plugins(spec)
@@ -118,7 +123,16 @@ def _compute(config: dict[str, Any], folder: Path, sweep: dict[str, Any] | None)
 @functools.lru_cache(maxsize=1)
 def _load(parts: str) -> Data:
     """The data of these settings; jobs of a sweep that share a process mostly share them too."""
-    return Spec(registry.load(), json.loads(parts)).load()
+    config = json.loads(parts)
+    data = Spec(registry.load(), config).load()
+    if config["learn_on"] == "few_shot":
+        return data
+    held_out: Data | None = getattr(data, "validation", None)
+    if held_out is None:
+        raise UserError(f"dataset={config['dataset']['name']} has no validation classes to tune on")
+    return dataclasses.replace(
+        held_out, identity=identity(held_out), simulated=data.simulated, how_to_get_real=data.how_to_get_real
+    )
 
 
 def _progress_bar(label: str, seeds: int) -> tqdm:
@@ -133,7 +147,8 @@ def _advance(bar: tqdm, seeds: int, share: float) -> None:
 
 
 def _describe(config: dict[str, Any], data: Data) -> dict[str, Any]:
-    described = {"name": config["dataset"]["name"], "identity": data.identity, "simulated": data.simulated}
+    classes = "" if config["learn_on"] == "few_shot" else ", validation classes"
+    described = {"name": config["dataset"]["name"] + classes, "identity": data.identity, "simulated": data.simulated}
     hint = {"how_to_get_real": data.how_to_get_real} if data.how_to_get_real else {}
     return {**described, **hint, **({"details": data.details} if data.details else {})}
 
@@ -179,7 +194,8 @@ def _plugins(spec: Spec) -> list[dict[str, Any]]:
 
 def check_settings(config: Mapping[Any, Any]) -> None:
     """Raise an error unless the settings of the run itself make sense."""
-    for key, allowed in (("force", (True, False)), ("on_error", ("continue", "stop"))):
+    choices = {"force": (True, False), "on_error": ("continue", "stop"), "learn_on": ("few_shot", "validation")}
+    for key, allowed in choices.items():
         if config.get(key) not in allowed:
             raise UserError(f"{key}={config.get(key)!r}, expected {' or '.join(map(str, allowed)).lower()}")
     for key, least in (("seed", 0), ("seeds", 1)):
@@ -199,13 +215,18 @@ def _say_simulated(name: str, hint: str | None) -> None:
     log.warning("SIMULATED data (%s).%s", name, f" {hint}." if hint else "")
 
 
-def _line(run: results.Run) -> str:
+def _cumulative_error(run: results.Run) -> tuple[int, float, float]:
+    """The last of the table's steps, and there the mean error and its standard error."""
     step = run.table_steps()[-1]
     i = run.steps.index(step)
-    mean, deviation = 100 * run.mean("cumulative_error")[i], 100 * run.standard_error("cumulative_error")[i]
-    spread = "" if run.seeds < 2 else f" ± {deviation:.1f}"
+    return step, float(run.mean("cumulative_error")[i]), float(run.standard_error("cumulative_error")[i])
+
+
+def _line(run: results.Run) -> str:
+    step, mean, deviation = _cumulative_error(run)
+    spread = "" if run.seeds < 2 else f" ± {100 * deviation:.1f}"
     reused = f", {len(run.info['reused'])} reused" if run.info.get("reused") else ""
     return (
-        f"{run.info['label']:<17} cumulative error {mean:.1f}{spread} % at {step} {run.info['unit']}, "
+        f"{run.info['label']:<17} cumulative error {100 * mean:.1f}{spread} % at {step} {run.info['unit']}, "
         f"{run.seeds} seed{'' if run.seeds == 1 else 's'}{reused}, {run.info['seconds']:.1f} s"
     )
