@@ -382,7 +382,7 @@ def test_tuning_is_on_validation_classes_and_goes_on(tmp_path):
     done = rsbench(*TUNE, cwd=tmp_path, env=env)  # the same way once more
     assert done.returncode == 0 and done.stdout.count("finished earlier") == 4, done.stderr
     assert sum(diary(tmp_path).values()) == begun == 8
-    assert "4 done" in rsbench("status", "sweep", cwd=tmp_path).stdout
+    assert len(re.findall(r"\d done +learner.C=[\d.]+\n", rsbench("status", "sweep", cwd=tmp_path).stdout)) == 4
     done = rsbench(*TUNE, "learn_on=few_shot", cwd=tmp_path, env=env)
     assert done.returncode == 1 and "tunes on validation classes" in done.stderr
 

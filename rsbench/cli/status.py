@@ -52,14 +52,20 @@ def jobs_of(folder: Path) -> list[Job]:
     sweep = read_sweep(folder)
     if sweep is None:
         return [_job(0, "", folder)]
-    planned = [_swept(words, sweep["swept"]) for words in sweep.get("jobs") or []]
+    planned = dict(enumerate(sweep.get("jobs") or ()))
     places = {number: place for place in _folders(folder) for number in _numbers(place)}
-    numbers = sorted({*range(len(planned)), *places})
-    return [_job(n, planned[n] if n < len(planned) else "", places.get(n)) for n in numbers]
+    begun = {number: _overrides(place) for number, place in places.items()}
+    return [
+        _job(number, " ".join(word for word in words if word.partition("=")[0].lstrip("+") in sweep["swept"]), place)
+        for number, words in sorted({**begun, **planned}.items())
+        for place in [places.get(number)]
+    ]
 
 
-def _swept(words: list[str], swept: list[str]) -> str:
-    return " ".join(word for word in words if word.partition("=")[0].lstrip("+") in swept)
+def _overrides(place: Path) -> list[str]:
+    """The settings of a job that has begun, as Hydra notes them; some sweepers plan as they go."""
+    file = place / ".hydra" / "overrides.yaml"
+    return [line.removeprefix("- ") for line in file.read_text().splitlines()] if file.exists() else []
 
 
 def _job(number: int, what: str, place: Path | None) -> Job:
