@@ -272,6 +272,16 @@ def test_a_job_killed_by_a_signal_spares_the_others(tmp_path):
     assert len(curves_of(tmp_path / "sweep")) == 3 and sum(diary(tmp_path).values()) <= 7
 
 
+def test_a_killed_worker_of_joblib_is_explained(tmp_path):
+    command = ("learner.C=1,2", "learner.nap=0.3", "hydra/launcher=joblib", "hydra.launcher.n_jobs=2")
+    sweep = start(tmp_path, *command)
+    wait_for(lambda: (tmp_path / "diary").exists())
+    os.kill(int((tmp_path / "diary").read_text().split()[1]), signal.SIGKILL)
+    _, err = sweep.communicate(timeout=120)
+    assert sweep.returncode == 1 and "joblib gave up" in err and "the same command again" in err, err
+    assert "Traceback" not in err
+
+
 def test_launchers_give_the_same_bytes(tmp_path):
     found = []
     for launcher in ("basic", "joblib", "submitit_local"):

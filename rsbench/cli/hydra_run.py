@@ -88,10 +88,11 @@ def _run(command: Command) -> int:
         status = "KILLED"
         print("\nstopped", file=sys.stderr)
         raise
-    except Exception:
-        # A job's own error is told with the others by _sum_up; anything else happened outside of jobs.
-        if not _all(ERROR_FILE, folder, command):
+    except Exception as error:  # outside of jobs, whose own errors are told by _sum_up
+        if type(error).__name__ != "TerminatedWorkerError":
             raise
+        cause = "a worker process was killed, perhaps for want of memory, and joblib gave up"
+        raise UserError(f"{cause}: the same command again does what is missing") from error
     finally:
         summed_up = _sum_up(command, folder, new, status)
     return 0 if status == "FINISHED" and summed_up else 1

@@ -94,30 +94,32 @@ def _compute(config: dict[str, Any], folder: Path, sweep: dict[str, Any] | None)
             reused += [seed] if known else []
             record.add(done[seed].rows, done[seed].per_class)
     last = done[seeds[-1]]
-    info = {
-        "method": method,
-        "preprocessor": preprocessor,
-        "label": label,
-        "experiment": HydraConfig.get().runtime.choices.get("experiment"),
-        "config": config,
-        "overrides": list(HydraConfig.get().overrides.task),
-        "tracking": tracking,
-        "fingerprint": fingerprint,
-        "plugins": plugins,
-        "seeds": list(seeds),
-        "reused": reused,
-        "replaces": [earlier.info["id"], *earlier.info.get("replaces", ())] if earlier else [],
-        "versions": results.versions(),
-        "git_commit": results.git_commit(),
-        "data": _describe(config, data),
-        "classes": last.classes,
-        "samples": last.samples,
-        "unit": unit(spec.build("protocol")),
-        "tuned": {seed: result.tuned for seed, result in done.items() if result.tuned},
-        "bound": {key: float(np.mean([result.bound[key] for result in done.values()])) for key in last.bound},
-        "seconds": round(time.perf_counter() - started, 3),
-    }
-    return record.finish(info), True
+    run = record.finish(
+        {
+            "method": method,
+            "preprocessor": preprocessor,
+            "label": label,
+            "experiment": HydraConfig.get().runtime.choices.get("experiment"),
+            "config": config,
+            "overrides": list(HydraConfig.get().overrides.task),
+            "tracking": tracking,
+            "fingerprint": fingerprint,
+            "plugins": plugins,
+            "seeds": list(seeds),
+            "reused": reused,
+            "replaces": [earlier.info["id"], *earlier.info.get("replaces", ())] if earlier else [],
+            "versions": results.versions(),
+            "git_commit": results.git_commit(),
+            "data": _describe(config, data),
+            "classes": last.classes,
+            "samples": last.samples,
+            "unit": unit(spec.build("protocol")),
+            "tuned": {seed: result.tuned for seed, result in done.items() if result.tuned},
+            "bound": {key: float(np.mean([result.bound[key] for result in done.values()])) for key in last.bound},
+            "seconds": round(time.perf_counter() - started, 3),
+        }
+    )
+    return run, True
 
 
 @functools.lru_cache(maxsize=1)
