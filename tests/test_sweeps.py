@@ -115,6 +115,11 @@ def diary(folder):
     return Counter(float(line.split()[0]) for line in path.read_text().splitlines()) if path.exists() else Counter()
 
 
+def threads(folder):
+    """How many threads each job's linear algebra may use."""
+    return {line.split()[2] for line in (folder / "diary").read_text().splitlines()}
+
+
 def dawdle(folder, *args, check=True, **env):
     done = rsbench(*DAWDLE, "learner.nap=0", *args, cwd=folder, env={**dawdling(folder), **env})
     assert not check or done.returncode == 0, done.stderr
@@ -270,6 +275,7 @@ def test_a_job_killed_by_a_signal_spares_the_others(tmp_path):
     assert len(curves_of(tmp_path / "sweep")) == 2
     assert rsbench(*DAWDLE, *command, cwd=tmp_path, env=dawdling(tmp_path)).returncode == 0
     assert len(curves_of(tmp_path / "sweep")) == 3 and sum(diary(tmp_path).values()) <= 7
+    assert threads(tmp_path) == {"1"}
 
 
 def test_a_killed_worker_of_joblib_is_explained(tmp_path):
@@ -278,6 +284,7 @@ def test_a_killed_worker_of_joblib_is_explained(tmp_path):
     wait_for(lambda: (tmp_path / "diary").exists())
     os.kill(int((tmp_path / "diary").read_text().split()[1]), signal.SIGKILL)
     _, err = sweep.communicate(timeout=120)
+    assert threads(tmp_path) == {"1"}
     assert sweep.returncode == 1 and "joblib gave up" in err and "the same command again" in err, err
     assert "Traceback" not in err
 

@@ -1,4 +1,4 @@
-"""A plugin for tests of interruption: a learner that takes its time and notes in a file, with its process, each seed that it begins."""
+"""A plugin for tests of interruption: a learner that takes its time, and notes each seed it begins, with process and threads."""
 
 import os
 import time
@@ -24,7 +24,7 @@ class Dawdler(Lean):
         """As lean learning does."""
         if not hasattr(self, "coef_"):
             with open(os.environ["RSBENCH_TEST_DIARY"], "a") as diary:
-                diary.write(f"{self.C} {os.getpid()}\n")
+                diary.write(f"{self.C} {os.getpid()} {os.environ.get('OMP_NUM_THREADS')}\n")
         time.sleep(self.nap)
         return super().prequential(X, y, classes)
 
