@@ -2,8 +2,8 @@
 
     python benchmarks/kills.py --kills 100
 
-SIGKILL goes to the command and all its workers, up to five seconds after each start: early enough for a sweep to be
-killed many times on its way. When it has come to its end, its curves are compared byte for byte, and a new one is
+SIGKILL goes to the command and all its workers, up to three seconds after the first seed begins: early enough for a
+sweep to be killed many times on its way. When it has come to its end, its curves are compared byte for byte, and a new one is
 begun with an empty cache, until all kills are done. Sweeps run in one process and with joblib's two workers in turn.
 """
 
@@ -15,11 +15,12 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
 SEEDS, JOBS = 10, 5
-LATEST = 5.0
+AFTER_START = 3.0
 SWEEP = [
     *("-m", "method=dawdler", "learner.C=0.1,1,10,100,1000", "learner.nap=0.06", f"seeds={SEEDS}", "tracking=none"),
     *("dataset.classes=4", "dataset.samples=12", "protocol.samples_per_class=5", "hydra.sweep.dir=sweep"),
@@ -61,17 +62,22 @@ def begun(folder: Path) -> int:
     return len((folder / "diary").read_text().splitlines()) if (folder / "diary").exists() else 0
 
 
-def undisturbed(folder: Path) -> dict[str, bytes]:
-    """The curves of a sweep that nobody kills."""
+def undisturbed(folder: Path) -> tuple[dict[str, bytes], float]:
+    """The curves of a sweep that nobody kills, and the seconds before its first seed."""
     folder.mkdir()
-    assert start(folder, LAUNCHERS[2]).wait() == 0, (folder / "log").read_text()
+    started = time.perf_counter()
+    sweep = start(folder, LAUNCHERS[2])
+    while not begun(folder) and sweep.poll() is None:
+        time.sleep(0.05)
+    seconds = time.perf_counter() - started
+    assert sweep.wait() == 0, (folder / "log").read_text()
     assert begun(folder) == JOBS * SEEDS
-    return curves(folder)
+    return curves(folder), seconds
 
 
 def kill_and_resume(place: Path, kills: int, rng: random.Random) -> Count:
     """Do all of it; an error if a curve differs, or if a kill costs more than a seed for each worker."""
-    expected = undisturbed(place / "peace")
+    expected, seconds = undisturbed(place / "peace")
     assert len(expected) == JOBS
     count = Count()
     while count.kills < kills:
@@ -82,7 +88,7 @@ def kill_and_resume(place: Path, kills: int, rng: random.Random) -> Count:
         while True:
             sweep = start(folder, LAUNCHERS[workers])
             try:
-                code = sweep.wait(rng.uniform(0, LATEST) if count.kills < kills else 300)
+                code = sweep.wait(rng.uniform(0, seconds + AFTER_START) if count.kills < kills else 300)
             except subprocess.TimeoutExpired:
                 os.killpg(sweep.pid, signal.SIGKILL)
                 sweep.wait()
