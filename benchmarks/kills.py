@@ -3,8 +3,9 @@
     python benchmarks/kills.py --kills 100
 
 SIGKILL goes to the command and all its workers, up to three seconds after the first seed begins: early enough for a
-sweep to be killed many times on its way. When it has come to its end, its curves are compared byte for byte, and a new one is
-begun with an empty cache, until all kills are done. Sweeps run in one process and with joblib's two workers in turn.
+sweep to be killed many times on its way. When it has come to its end, its curves are compared byte for byte, and a
+new one is begun with an empty cache, until all kills are done. Sweeps run in one process and with joblib's two
+workers in turn.
 """
 
 import argparse
