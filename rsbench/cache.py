@@ -40,11 +40,16 @@ def key_of(*parts: Any) -> str:
     return digest.hexdigest()[:32]
 
 
+def cache_root() -> Path:
+    """Where caches live: RSBENCH_CACHE, by default `outputs/cache` of the working folder."""
+    return Path(os.environ.get("RSBENCH_CACHE") or "outputs/cache")
+
+
 class Cache:
     """Entries of one kind: a folder below RSBENCH_CACHE (by default `outputs/cache`)."""
 
     def __init__(self, kind: str):
-        self.folder = Path(os.environ.get("RSBENCH_CACHE") or "outputs/cache") / kind
+        self.folder = cache_root() / kind
 
     def get(self, key: str) -> dict[str, np.ndarray] | None:
         """The arrays of an entry; None if there is none, or only a damaged one, which is removed."""
@@ -73,12 +78,23 @@ class Cache:
             fix=_FIX,
         )
 
-    def make(self, key: str, what: str, compute: Callable[[], dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
-        """The arrays of an entry, computed if there is none: by one process, while the others wait and find it made."""
-        known = self.get(key)
+    def make(
+        self,
+        key: str,
+        what: str,
+        compute: Callable[[], dict[str, np.ndarray]],
+        *,
+        side_by_side: bool = False,
+        anew: bool = False,
+    ) -> dict[str, np.ndarray]:
+        """The arrays of an entry, computed if there is none: by one process, while the others wait and find it made.
+
+        Entries are made one after the other, or `side_by_side`, each under a lock of its own; `anew` replaces one.
+        """
+        known = None if anew else self.get(key)
         if known is None:
-            with self.lock(what):
-                known = self.get(key)
+            with self.lock(what, key if side_by_side else ""):
+                known = None if anew else self.get(key)
                 if known is None:
                     known = compute()
                     self.put(key, **known)
@@ -96,11 +112,11 @@ class Cache:
                 yield arrays
 
     @contextlib.contextmanager
-    def lock(self, what: str) -> Iterator[None]:
-        """Only one process at a time makes `what` in this folder; the others wait, and find it made."""
+    def lock(self, what: str, key: str = "") -> Iterator[None]:
+        """Only one process at a time makes `what`, of one entry or in the folder; others wait and find it made."""
         from filelock import FileLock, Timeout
 
-        lock = FileLock(self.folder / ".lock")
+        lock = FileLock(self.folder / f".{key}.lock" if key else self.folder / ".lock")
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             lock.acquire(timeout=0)
@@ -110,10 +126,13 @@ class Cache:
         except OSError as error:
             raise UserError(f"cannot use the cache folder {self.folder}: {error.strerror}. {_FIX}") from None
         try:
-            for path in self.folder.glob(".*.tmp"):  # of a process that was killed while writing
-                path.unlink(missing_ok=True)
+            for path in self.folder.glob(f".{key}{_SUFFIX}.*.tmp" if key else ".*.tmp"):
+                path.unlink(missing_ok=True)  # of a process that was killed while writing
             yield
         finally:
+            if key:  # one file for each entry would be too many to keep; whoever waits for it looks again
+                with contextlib.suppress(OSError):
+                    Path(lock.lock_file).unlink()
             lock.release()
 
 

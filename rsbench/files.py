@@ -3,6 +3,8 @@
 import contextlib
 import hashlib
 import os
+import platform
+from collections.abc import Iterator
 from pathlib import Path
 
 from rsbench.errors import UserError
@@ -19,7 +21,8 @@ _CHOOSE_FOLDER = (
 
 def write_whole(path: Path, content: str | bytes, fix: str = _CHOOSE_FOLDER) -> None:
     """Write the file completely or leave what was there; `fix` says what helps if it cannot be written."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    # Two nodes of a cluster may have processes of one number.
+    temporary = path.with_name(f".{path.name}.{platform.node()}-{os.getpid()}.tmp")
     try:
         with open(temporary, "wb") as file:
             file.write(content.encode() if isinstance(content, str) else content)
@@ -30,6 +33,19 @@ def write_whole(path: Path, content: str | bytes, fix: str = _CHOOSE_FOLDER) -> 
         with contextlib.suppress(OSError):
             temporary.unlink()
         raise UserError(f"cannot write {path}: {error.strerror or error}. {fix}") from None
+
+
+@contextlib.contextmanager
+def alone(path: Path) -> Iterator[None]:
+    """Hold a lock by a file made for the purpose: one process at a time, until the block ends or the process dies."""
+    from filelock import FileLock
+
+    with FileLock(path):
+        try:
+            yield
+        finally:
+            with contextlib.suppress(OSError):
+                path.unlink()  # whoever waits for it notices, and makes it again
 
 
 def data_root() -> Path:
@@ -58,5 +74,7 @@ def read_lines(path: Path) -> list[str]:
 
 
 def cores() -> int:
-    """How many cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    """How many cores this process may use: those it is bound to, and on a cluster no more than it was given."""
+    here = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    given = os.environ.get("SLURM_CPUS_PER_TASK", "")
+    return min(here, int(given)) if given.isdecimal() and int(given) else here

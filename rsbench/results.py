@@ -1,10 +1,11 @@
 """A run's record on disk: written whole or not at all, and finished by a single rename.
 
-partial.csv    rows of the seeds done so far, while the run goes on
 run.json       method, config, fingerprint, seeds, versions, data: what was run
 summary.json   mean and standard error at the table's steps
 classes.csv    one row per seed and class: its test error at the last step
 curves.csv     one row per seed and step; exists only in finished runs, and appears last
+
+The seeds of a run that is not finished are in the cache (see kept.py).
 """
 
 import contextlib
@@ -36,7 +37,6 @@ log = logging.getLogger(__name__)
 COLUMNS = ("seed", "step", "samples", *MEASURES)
 CLASS_COLUMNS = ("seed", "class", "samples", "test_error")
 TABLE_STEPS = (5, 10, 20)
-PARTIAL_FILE = "partial.csv"
 
 #: What run.json says of a run; tables, figures and MLflow are made of it and the curves.
 INFO = (
@@ -46,10 +46,12 @@ INFO = (
 SWEEP_FILE = "sweep.json"
 ARTIFACTS_FOLDER = "mlflow-artifacts"
 
-#: Settings that cannot change a number.
-NOT_FINGERPRINTED = ("seeds", "tracking")
+#: Settings that cannot change a seed's numbers. Where data come from is none: their content is in the fingerprint
+#: itself. Nor is `theta`, but where a method's aggregator takes it over.
+NOT_FINGERPRINTED = ("seed", "seeds", "theta", "dataset", "extractor", "tracking", "force", "on_error")
 
-_VERSIONED = ("numpy", "torch", "scikit-learn", "hydra-core", "omegaconf", "mlflow", "pluggy")
+_COMPUTE = ("numpy", "torch", "scikit-learn")
+_VERSIONED = (*_COMPUTE, "hydra-core", "omegaconf", "mlflow", "pluggy")
 
 
 class Record:
@@ -69,16 +71,16 @@ class Record:
             raise UserError("the protocol's steps differ between seeds, or repeat: curves need the same steps for all")
         self._rows += rows
         self._classes += per_class
-        write_whole(self.folder / PARTIAL_FILE, _to_csv(self._rows, COLUMNS))
 
     def finish(self, info: dict[str, Any]) -> "Run":
         """Write what was run and the summary, then let the curves appear."""
         info = {"id": uuid.uuid4().hex, **info}
         run = Run(self.folder, info, _columns(self._rows))
+        (self.folder / "curves.csv").unlink(missing_ok=True)  # of a run that this one replaces: no mixture is finished
         write_whole(self.folder / "run.json", _to_json(info))
         write_whole(self.folder / "summary.json", _to_json(run.summary()))
         write_whole(self.folder / "classes.csv", _to_csv(self._classes, CLASS_COLUMNS))
-        os.replace(self.folder / PARTIAL_FILE, self.folder / "curves.csv")
+        write_whole(self.folder / "curves.csv", _to_csv(self._rows, COLUMNS))
         return run
 
 
@@ -97,6 +99,10 @@ class Run:
     @property
     def seeds(self) -> int:
         return len(np.unique(self.curves["seed"]))
+
+    def answers(self, fingerprint: str, seeds: Iterable[int]) -> bool:
+        """Whether computing these seeds would give what is there already."""
+        return self.info["fingerprint"] == fingerprint and self.info["seeds"] == list(seeds)
 
     @functools.cached_property
     def _order(self) -> np.ndarray:
@@ -197,6 +203,15 @@ def _check_info(info: dict[str, Any], seeds: list[int], path: Path) -> None:
         raise UserError(f"{path}: {', '.join(wrong)} not as expected: damaged, or of another version")
 
 
+def finished(folder: Path) -> Run | None:
+    """The finished run in a folder itself; None if there is none, or a damaged one."""
+    if not (folder / "curves.csv").exists():
+        return None
+    with contextlib.suppress(UserError):
+        return read(folder)
+    return None
+
+
 def find(folder: Path, damaged: list[str] | None = None) -> list[Run]:
     """All finished runs in a folder and below, in the order they were planned; `damaged` collects what is not."""
     found = []
@@ -245,11 +260,15 @@ def _natural(part: str) -> tuple[int, int, str]:
     return (0, int(part), "") if part.isdecimal() else (1, 0, part)
 
 
-def fingerprint(config: dict[str, Any], data_identity: str, plugins: Iterable[str] = ()) -> str:
-    """A hash of everything that can change a number: config, data, code (hashes of the plugins' too) and versions."""
+def fingerprint(config: dict[str, Any], data: Sequence[str], plugins: Iterable[str] = ()) -> str:
+    """A hash of everything that can change a seed's numbers: config, data, code (hashes of plugins' too) and versions.
+
+    It is the same for all seeds of a run; with the seed's number it tells one result from all others.
+    """
     kept = {key: value for key, value in config.items() if key not in NOT_FINGERPRINTED}
     code = [code_identity(), *plugins]
-    parts = {"config": kept, "data": data_identity, "code": code, "versions": versions()}
+    computing = {name: version for name, version in versions().items() if name in _COMPUTE}
+    parts = {"config": kept, "data": list(data), "code": code, "versions": computing}
     return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()
 
 

@@ -76,7 +76,7 @@ class Spec:
         for array in (data.X, data.y, data.Z, data.visible, data.test, data.background):
             if array is not None:  # shared by all runs of a process: nobody may change them
                 array.flags.writeable = False
-        return dataclasses.replace(data, identity=data.identity or identity(data))
+        return dataclasses.replace(data, identity=identity(data))
 
 
 def run_seed(spec: Spec, data: Data, seed: int, progress: Callable[[float], Any] = float) -> SeedResult:

@@ -17,6 +17,7 @@ from filelock import FileLock
 
 from rsbench.configs import CONF
 from rsbench.errors import UserError, first_line, is_number
+from rsbench.files import alone
 from rsbench.measures import MEASURES
 from rsbench.report import FILES
 from rsbench.report.labels import command, commands, data_label, flatten
@@ -24,7 +25,8 @@ from rsbench.results import ARTIFACTS_FOLDER, Run, find, read_sweep, sweep_folde
 
 log = logging.getLogger(__name__)
 
-_BATCH = 1000
+#: MLflow takes a thousand values at once, a hundred of them params.
+_METRICS, _PARAMS = 900, 100
 _PARAM_LENGTH = 6000
 
 
@@ -100,45 +102,73 @@ class Tracker:
             return found.experiment_id
         # Beside the database; MLflow would put artifacts into the working folder.
         location = (self.database.parent / ARTIFACTS_FOLDER).as_uri() if self.database else None
-        return self._client.create_experiment(name, artifact_location=location)
+        try:
+            return self._client.create_experiment(name, artifact_location=location)
+        except Exception:  # another process may have been faster
+            found = self._client.get_experiment_by_name(name)
+            if found is None:
+                raise
+            return found.experiment_id
 
     def open(self, record_id: str, name: str, tags: dict[str, str], parent: str | None = None) -> str | None:
         """Start a run for a record; None if it is complete in the store already."""
-        found = self._client.search_runs([self.experiment_id], f"tags.`rsbench.id` = '{record_id}'")
-        for run in found:
-            if run.data.tags.get("rsbench.complete") == "true":
+        found = self._only(record_id)
+        if found is not None:
+            if _complete(found):
                 return None
-            self._client.delete_run(run.info.run_id)
+            self._client.delete_run(found.info.run_id)
         tags = {"rsbench.id": record_id, **tags, **({"mlflow.parentRunId": parent} if parent else {})}
         return self._client.create_run(self.experiment_id, run_name=name, tags=tags).info.run_id
 
     def find(self, record_id: str) -> str | None:
         """The MLflow run of a record, if there is one."""
+        found = self._only(record_id)
+        return found.info.run_id if found is not None else None
+
+    def _only(self, record_id: str) -> Any:
+        """The one run of a record, the complete one if there is one.
+
+        A server that made a run and then failed to say so is asked again, and makes a second: that one goes.
+        """
         found = self._client.search_runs([self.experiment_id], f"tags.`rsbench.id` = '{record_id}'")
-        return found[0].info.run_id if found else None
+        best_first = sorted(found, key=_complete, reverse=True)
+        for run in best_first[1:]:
+            self._client.delete_run(run.info.run_id)
+        return best_first[0] if found else None
 
     def send_run(self, run: Run, sweep: dict[str, Any] | None) -> None:
-        """Send a finished run, below its sweep's: params, curves, provenance and the record's files."""
-        from mlflow.entities import Metric, Param
-
+        """Send a finished run, below its sweep's, in place of those it replaces."""
         parent, tags = None, {"run": run.info["label"]}
         if sweep is not None:
-            parent = self.find(sweep["id"]) or self.open(sweep["id"], sweep["name"], {})
+            with _one_sender(sweep_folder(run.folder) or run.folder):
+                parent = self.find(sweep["id"]) or self.open(sweep["id"], sweep["name"], {})
             tags["sweep"] = sweep["id"]
+        with _one_sender(run.folder):
+            self._send(run, tags, parent)
+            for replaced in run.info.get("replaces", ()):
+                self.discard(replaced)
+
+    def _send(self, run: Run, tags: dict[str, str], parent: str | None) -> None:
+        """Params, curves, provenance and the record's files."""
+        from mlflow.entities import Metric, Param
+
         run_id = self.open(run.info["id"], run.info["label"], {**provenance(run), **tags}, parent)
         if run_id is None:
             return
         params = [Param(key, str(value)[:_PARAM_LENGTH]) for key, value in flatten(run.info["config"]).items()]
         metrics = [Metric(*point) for point in metric_points(run)]
-        for start in range(0, len(params), 100):
-            self._client.log_batch(run_id, params=params[start : start + 100])
-        for start in range(0, len(metrics), _BATCH):
-            self._client.log_batch(run_id, metrics=metrics[start : start + _BATCH])
+        while params or metrics:  # mostly a single batch
+            self._client.log_batch(run_id, metrics=metrics[:_METRICS], params=params[:_PARAMS])
+            metrics, params = metrics[_METRICS:], params[_PARAMS:]
         self._attach(run_id, run.folder, ("curves.csv", "classes.csv", "summary.json", "run.json"))
         self._end(run_id, "FINISHED")
 
     def finish(self, record_id: str, folder: Path, status: str, runs: list[Run]) -> None:
         """Attach a folder's table and figure to its run or sweep, say of what data it is, and end it."""
+        with _one_sender(folder):
+            self._finish(record_id, folder, status, runs)
+
+    def _finish(self, record_id: str, folder: Path, status: str, runs: list[Run]) -> None:
         run_id = self.find(record_id)
         if run_id is None:
             return
@@ -179,6 +209,19 @@ class Tracker:
         }
         self._client.set_experiment_tag(self.experiment_id, f"mlflow.sharedViewState.{record_id}", json.dumps(view))
         return f"/#/experiments/{self.experiment_id}/runs?compareRunsMode=CHART&viewStateShareKey={record_id}"
+
+
+@contextlib.contextmanager
+def _one_sender(folder: Path) -> Iterator[None]:
+    """One process at a time sends what is in a folder, so that what two of them find missing is not sent twice."""
+    with contextlib.ExitStack() as stack:
+        with contextlib.suppress(OSError):  # results of others, which may only be read
+            stack.enter_context(alone(folder / ".track.lock"))
+        yield
+
+
+def _complete(run: Any) -> bool:
+    return run.data.tags.get("rsbench.complete") == "true"
 
 
 def settings(tracking: dict[str, Any], folder: Path) -> dict[str, str] | None:
@@ -250,7 +293,9 @@ def metric_points(run: Run) -> list[tuple[str, float, int, int]]:
 def open_sweep(sweep: dict[str, Any], folder: Path) -> bool:
     """Make the store ready and start the sweep's parent run, before any job can want it."""
     try:
-        Tracker(**sweep["tracking"]).open(sweep["id"], sweep["name"], {})
+        tracker = Tracker(**sweep["tracking"])
+        with _one_sender(folder):
+            tracker.find(sweep["id"]) or tracker.open(sweep["id"], sweep["name"], {})
     except Exception as error:
         log.warning(_later(error, folder))
         return False

@@ -37,7 +37,7 @@ def tune(spec: Spec, data: Data) -> tuple[Spec, dict[str, Any]]:
     found = candidates(spec.config.get("tune"))
     if not found:
         return spec, {}
-    held = _held_out(data)
+    held = held_out(data)
     # As many samples of each class as in the run itself, if that leaves as many to test on.
     steps = min(spec.config["protocol"].get("samples_per_class", 10), int(np.bincount(held.y).min()) // 2)
     if steps < 1:
@@ -53,9 +53,10 @@ def _error(spec: Spec, data: Data) -> float:
     return float(np.mean([run_seed(spec, data, seed).rows[-1]["cumulative_error"] for seed in range(SEEDS)]))
 
 
-def _held_out(data: Data) -> Data:
+def held_out(data: Data) -> Data:
+    """Annotated samples of other classes, as data of their own."""
     if data.validation is None:
-        raise UserError("tune needs annotated samples of other classes, and the data set has none: leave tune out")
+        raise UserError("tuning needs annotated samples of other classes, and the data set has none")
     return dataclasses.replace(data.validation, background=data.background)
 
 

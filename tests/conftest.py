@@ -37,6 +37,24 @@ def rsbench(*args, cwd, env=None, timeout=120):
     )
 
 
+#: A sweep of naps, for tests that interrupt it; see dawdler.py.
+DAWDLE = ("-m", "method=dawdler", "tracking=none", *SMALL)
+
+
+def dawdling(folder):
+    """The environment of such a sweep, with its diary and caches in a folder."""
+    return {
+        "RSBENCH_PLUGINS": str(Path(__file__).parent / "dawdler"),
+        "RSBENCH_TEST_DIARY": str(folder / "diary"),
+        "RSBENCH_CACHE": str(folder / "cache"),
+    }
+
+
+def curves_of(folder):
+    """The bytes of each job's curves.csv in a sweep's folder."""
+    return {path.parent.name: path.read_bytes() for path in Path(folder).glob("*/curves.csv")}
+
+
 ATTRIBUTES = (
     "has_bill_shape::hooked",
     "has_bill_shape::dagger",

@@ -20,7 +20,7 @@ def test_what_another_process_made_meanwhile_is_taken(monkeypatch):
     cache = Cache("things")
 
     @contextlib.contextmanager
-    def waited(what):
+    def waited(what, key):
         cache.put("a", x=np.arange(3))  # by whoever held the lock
         yield
 

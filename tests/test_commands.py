@@ -143,7 +143,7 @@ def test_sweeps_are_narrowed_and_widened_from_the_command_line(tmp_path):
 
 
 def test_a_repeat_writes_the_same_bytes_in_another_process_and_in_parallel(tmp_path):
-    sweep = ("-m", "method=lean,class_soft,svm_ff,svm_ff_batch", "tracking=none", *SMALL)
+    sweep = ("-m", "method=lean,class_soft,svm_ff,svm_ff_batch", "tracking=none", "force=true", *SMALL)
     folders = [tmp_path / name for name in ("one", "two", "three")]
     for folder, extra in zip(folders, ([], [], ["hydra/launcher=joblib", "hydra.launcher.n_jobs=2"]), strict=True):
         folder.mkdir()
@@ -156,7 +156,7 @@ def test_a_repeat_writes_the_same_bytes_in_another_process_and_in_parallel(tmp_p
 
 def test_seeds_do_not_depend_on_what_is_computed_together(tmp_path):
     def rows(*args):
-        done = rsbench("tracking=none", *SMALL, *args, cwd=tmp_path)
+        done = rsbench("tracking=none", "force=true", *SMALL, *args, cwd=tmp_path)
         assert done.returncode == 0, done.stderr
         latest = max(tmp_path.glob("outputs/runs/*"), key=lambda path: path.stat().st_mtime)
         with open(latest / "curves.csv") as file:

@@ -62,6 +62,7 @@ def test_the_wheel_works_without_the_checkout(tmp_path):
         names = archive.namelist()
         archive.extractall(tmp_path / "installed")
     assert "rsbench/conf/config.yaml" in names and "rsbench/conf/experiment/cub.yaml" in names
+    assert "rsbench/conf/hydra/launcher/slurm.yaml" in names
     assert not [name for name in names if name.startswith(("tests", "plugins", "conf", "benchmarks"))]
     assert {name.split("/")[1] for name in names if name.endswith(".py")} >= {"cli", "learners", "report", "run.py"}
     environment = {**os.environ, "PYTHONPATH": str(tmp_path / "installed")}

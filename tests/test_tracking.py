@@ -94,6 +94,18 @@ def test_a_single_run_has_no_parent_and_carries_its_figure(tmp_path):
     assert artifacts == {*RECORD, *FILES} - {"comparisons.csv"}
 
 
+def test_a_command_run_again_in_its_folder_adds_nothing_and_replaces_by_force(tmp_path):
+    command = (*SWEEP, "hydra.sweep.dir=sweep")
+    for extra in ((), (), ("force=true",)):
+        before = [run.info["id"] for run in results.find(tmp_path / "sweep")]
+        assert rsbench(*command, *extra, cwd=tmp_path).returncode == 0
+        after = [run.info["id"] for run in results.find(tmp_path / "sweep")]
+        assert (before == after) == (bool(before) and not extra)
+        _, parents, children = store(tmp_path)
+        assert len(parents) == 1 and parents[0].info.status == "FINISHED"
+        assert {child.data.tags["rsbench.id"] for child in children} == set(after) and len(children) == 2
+
+
 def test_a_server_that_is_down_loses_nothing(tmp_path):
     done = rsbench(*SWEEP, "tracking.uri=http://127.0.0.1:9", cwd=tmp_path)
     assert done.returncode == 0
@@ -242,7 +254,7 @@ def test_odd_folder_names_hold_their_store(tmp_path):
     done = rsbench(*SMALL, cwd=folder)
     assert done.returncode == 0 and "could not be reached" not in done.stdout + done.stderr
     assert (folder / "outputs" / "mlflow.db").exists()
-    assert [path.name for path in tmp_path.iterdir()] == [folder.name]
+    assert {path.name for path in tmp_path.iterdir()} == {"cache", folder.name}
 
 
 def test_a_job_in_its_own_folder_uses_the_same_store(tmp_path):
@@ -336,8 +348,12 @@ def test_a_sweep_that_fails_is_failed_and_one_that_cannot_start_leaves_no_parent
     assert len(store(tmp_path)[1]) == 1
 
 
-def test_parallel_jobs_share_a_fresh_store(tmp_path):
-    done = rsbench(*SWEEP, "hydra/launcher=joblib", "hydra.launcher.n_jobs=2", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+@pytest.mark.slow
+def test_sixteen_jobs_at_once_are_in_a_fresh_store_once(tmp_path):
+    values = "learner.C=0.01,0.02,0.05,0.1,0.2,0.5,1,2"
+    done = rsbench("-m", "method=lean,ellipsotron", values, *SMALL, "hydra/launcher=joblib",
+                   "hydra.launcher.n_jobs=16", cwd=tmp_path, timeout=300)  # fmt: skip
+    assert done.returncode == 0 and "could not be reached" not in done.stdout + done.stderr, done.stderr
     _, parents, children = store(tmp_path)
-    assert len(parents) == 1 and len(children) == 2
+    assert len(parents) == 1 and len({child.data.tags["rsbench.id"] for child in children}) == len(children) == 16
+    assert {child.data.tags["rsbench.complete"] for child in children} == {"true"}

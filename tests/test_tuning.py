@@ -68,7 +68,7 @@ def test_what_cannot_be_tuned_is_named(grid, words):
 
 def test_data_without_held_out_classes_are_named(tuned_spec):
     data = dataclasses.replace(tuned_spec.load(), validation=None)
-    with pytest.raises(UserError, match="the data set has none: leave tune out"):
+    with pytest.raises(UserError, match="other classes, and the data set has none"):
         tune(tuned_spec, data)
 
 

@@ -2,11 +2,13 @@
 
 import argparse
 import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import hydra
+from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override
@@ -16,22 +18,33 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from rsbench import configs, registry
-from rsbench.cli.job import check_seeds
+from rsbench.cli.job import check_settings
 from rsbench.errors import UserError, did_you_mean
+from rsbench.files import cores
 from rsbench.run import Spec
 from rsbench.tracking import settings
 
 #: Config groups beside the kinds of components.
 _OTHER_GROUPS = ("method", "tracking", "experiment")
 
+_LIST = "give a list of values, such as"
+
+#: Launchers and sweepers, and the extra that each comes with.
+_EXTRAS = {"joblib": "parallel", "submitit_local": "cluster", "submitit_slurm": "cluster", "optuna": "tune"}
+
 
 @dataclass(frozen=True)
 class Command:
-    """A command line understood: Hydra's arguments, the config, and for a sweep what it goes over."""
+    """A command line understood: Hydra's arguments, the config, and for a sweep what it goes over and its jobs.
+
+    The jobs are None if they are not known before the sweep: some sweepers plan as they go.
+    """
 
     argv: list[str]
     cfg: DictConfig
     swept: list[str] | None
+    jobs: list[list[str]] | None
+    task: list[str]
 
     @property
     def is_sweep(self) -> bool:
@@ -41,9 +54,28 @@ class Command:
     def experiment(self) -> str | None:
         return self.cfg.hydra.runtime.choices.get("experiment")
 
+    @property
+    def launcher(self) -> str:
+        return self.cfg.hydra.runtime.choices["hydra/launcher"]
+
     def with_folder(self, folder: Path) -> list[str]:
-        """Hydra's arguments, with the output folder settled."""
-        return [*self.argv, f"{self.folder_key}={quote(folder)}"]
+        """Hydra's arguments, with the output folder settled and what launcher and sweeper have to be told."""
+        sweeper = self.cfg.hydra.sweeper
+        # The other launchers see to that themselves, this one starts all jobs of a batch at once.
+        at_once = self.launcher == "submitit_local" and "max_batch_size" in sweeper
+        more = [f"hydra.sweeper.max_batch_size={sweeper.max_batch_size or cores()}"] if at_once else []
+        if self.is_sweep and _sweeper(self.cfg) != "basic":
+            more += ["learn_on=validation"]
+            if "sampler" in sweeper and sweeper.sampler.get("seed", 0) is None:
+                more += [f"hydra.sweeper.sampler.seed={self.cfg.seed}"]  # so that the same command goes the same way
+        return [*self.argv, *more, f"{self.folder_key}={quote(folder)}"]
+
+    def continues(self, argv: list[str]) -> bool:
+        """Whether it asks for what another command did, wherever and by whatever launcher it is run.
+
+        Of a single run only the settings are known, without those of Hydra.
+        """
+        return _essence(self.argv if self.is_sweep else self.task) == _essence(argv)
 
     @property
     def folder_key(self) -> str:
@@ -78,14 +110,36 @@ def read_command(argv: list[str]) -> Command:
             first.append(f"hydra.searchpath=[{quote('file://' + os.path.abspath(args.config_dir))}]")
         cfg = hydra.compose("config", overrides=first, return_hydra_config=True)
         params = [f"{key}={value}" for key, value in (cfg.hydra.sweeper.get("params") or {}).items()]
-        swept = _swept(grammar.parse_overrides(params), overrides)
+        every = [*grammar.parse_overrides(params), *overrides]
+        swept = _swept(every)
         if not cfg.hydra.searchpath:  # whose folders may hold choices that are not known here
             _check_choices(swept)
     is_sweep = args.multirun or cfg.hydra.mode == RunMode.MULTIRUN
     if is_sweep:
         _check_sweep(swept, overrides)
+        _check_sweeper(cfg, swept, overrides)
     _check_parts(cfg)
-    return Command([*options, *rest], cfg, list(swept) if is_sweep else None)
+    jobs = _jobs(cfg, every) if is_sweep else None
+    task = [word for word in rest if not _of_hydra(word)]
+    return Command([*options, *rest], cfg, list(swept) if is_sweep else None, jobs, task)
+
+
+def _of_hydra(word: str) -> bool:
+    return word.lstrip("+~").startswith(("hydra.", "hydra/"))
+
+
+def _jobs(cfg: DictConfig, overrides: list[Override]) -> list[list[str]] | None:
+    """The settings of each job that Hydra's own sweeper will start, without those of Hydra."""
+    if _sweeper(cfg) != "basic" or any(override.is_interval_sweep() for override in overrides):
+        return None
+    task = [override for override in overrides if not _of_hydra(override.key_or_group)]
+    return BasicSweeper.split_arguments(task, None)[0]
+
+
+def _essence(argv: list[str]) -> list[str]:
+    """A command without what tells where and how it is run, not what."""
+    how = re.compile(r"\+*(hydra[./]launcher|hydra\.(run|sweep)\.dir|force|on_error)\b")
+    return [word for word in argv if not how.match(word)]
 
 
 def _check_groups(overrides: list[Override]) -> None:
@@ -103,15 +157,18 @@ def _first_choice(override: Override) -> str:
     if not override.is_sweep_override():
         return line
     key = override.get_key_element()
+    if override.is_interval_sweep():
+        interval: Any = override.value()
+        return f"{key}={interval.start}"
     choices = list(override.sweep_string_iterator()) if override.is_discrete_sweep() else []
     if not choices:
-        raise UserError(f"{line}: nothing to sweep over; give a list of values, such as {key}=1,2,3")
+        raise UserError(f"{line}: nothing to sweep over; {_LIST} {key}=1,2,3")
     return f"{key}={choices[0]}"
 
 
-def _swept(params: list[Override], overrides: list[Override]) -> dict[str, Override]:
+def _swept(overrides: list[Override]) -> dict[str, Override]:
     """What the experiment and the command sweep over, the command having the last word."""
-    every = {override.key_or_group: override for override in [*params, *overrides]}
+    every = {override.key_or_group: override for override in overrides}
     return {key: override for key, override in every.items() if override.is_sweep_override()}
 
 
@@ -147,6 +204,20 @@ def _check_sweep(swept: dict[str, Override], overrides: list[Override]) -> None:
             raise UserError(f"{kind}={value} beside a sweep over methods would give all the same {kind}. {way}")
 
 
+def _check_sweeper(cfg: DictConfig, swept: dict[str, Override], overrides: list[Override]) -> None:
+    """Intervals are for sweepers that choose values, and those must not choose by the test set."""
+    if _sweeper(cfg) == "basic":
+        for key, override in swept.items():
+            if override.is_interval_sweep():
+                raise UserError(f"{override.input_line}: an interval is for hydra/sweeper=optuna; {_LIST} {key}=1,2,3")
+    elif cfg.learn_on != "validation" and any(override.key_or_group == "learn_on" for override in overrides):
+        raise UserError(f"hydra/sweeper={_sweeper(cfg)} tunes on validation classes: leave learn_on out")
+
+
+def _sweeper(cfg: DictConfig) -> str:
+    return cfg.hydra.runtime.choices["hydra/sweeper"]
+
+
 def _check_parts(cfg: DictConfig) -> None:
     """Everything a run needs is there and can be built."""
     kinds = registry.load().components
@@ -156,7 +227,7 @@ def _check_parts(cfg: DictConfig) -> None:
                 f"{group} is missing: choose one, {group}=NAME" + (" (none)" if group == "tracking" else "")
             )
     settings(plain(cfg.tracking), Path.cwd())
-    check_seeds(cfg)
+    check_settings(cfg)
     Spec(registry.load(), {kind: plain(cfg[kind]) for kind in kinds}).check()
 
 
@@ -175,6 +246,8 @@ def explain(error: Exception) -> str:
     """An error of Hydra or OmegaConf with a suggestion, where the mistake is a misspelt name."""
     if isinstance(error, MissingConfigException) and error.missing_cfg_file and error.options:
         group, _, name = error.missing_cfg_file.rpartition("/")
+        if group.startswith("hydra/") and name in _EXTRAS:
+            return f"{group}={name} needs more packages: pip install 'rsbench[{_EXTRAS[name]}]'"
         return registry.load().unknown(group, name, error.options)
     cause = error if isinstance(error, OmegaConfBaseException) else error.__cause__
     if isinstance(cause, OmegaConfBaseException) and "not in" in str(cause) and cause.parent_node is not None:

@@ -1,4 +1,4 @@
-"""Commands beside the Hydra run: plugins, data sets, reports, and sending results to MLflow."""
+"""Commands beside the Hydra run: plugins, data sets, the state of sweeps, reports, and sending results to MLflow."""
 
 import argparse
 import io
@@ -6,7 +6,7 @@ import logging
 import sys
 from pathlib import Path
 
-from rsbench.cli import data, plugins, report
+from rsbench.cli import data, plugins, report, status
 from rsbench.errors import UserError
 
 
@@ -17,6 +17,9 @@ def main(argv: list[str]) -> int:
     plugins.add_commands(commands)
     data.add_commands(commands)
     report.add_commands(commands)
+    asking = commands.add_parser("status", help="what is done, failed, running and missing")
+    asking.add_argument("folder", type=Path, metavar="DIR", help="a run's or a sweep's folder, or one above")
+    asking.set_defaults(run=status.show)
     sending = commands.add_parser("track", help="send finished runs to MLflow, each once")
     sending.add_argument("folder", type=Path, metavar="DIR", help="a run's or a sweep's folder, or one above")
     sending.add_argument("--uri", help="MLflow tracking URI; by default the one each run was configured with")

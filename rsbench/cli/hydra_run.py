@@ -22,16 +22,19 @@ from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
 from rsbench import configs, registry
+from rsbench.cache import cache_root
 from rsbench.cli.command import Command, explain, read_command
-from rsbench.cli.job import ERROR_FILE, job
+from rsbench.cli.job import job
+from rsbench.cli.status import ERROR_FILE, jobs_of
 from rsbench.errors import UserError
-from rsbench.results import PARTIAL_FILE, SWEEP_FILE, Run, find, read, read_sweep, write_sweep
+from rsbench.files import alone
+from rsbench.results import SWEEP_FILE, Run, find, read, read_sweep, write_sweep
 
 #: Hydra flags that only show something.
 _SHOW = {"--help", "-h", "--hydra-help", "--version", "--cfg", "-c", "--info", "-i", "--shell-completion", "-sc"}
 
 #: Files whose presence means that a folder holds results.
-_RESULTS = ("curves.csv", PARTIAL_FILE, ERROR_FILE, SWEEP_FILE, "multirun.yaml")
+_RESULTS = ("curves.csv", ERROR_FILE, SWEEP_FILE, "multirun.yaml")
 
 
 def main(argv: list[str]) -> int:
@@ -41,9 +44,10 @@ def main(argv: list[str]) -> int:
         logging.basicConfig(format="%(message)s", level=logging.WARNING)
     configs.store(registry.load())
     configs.add_presets(registry.load())
-    # Jobs may run in other processes and folders; they are to find the same plugins.
+    # Jobs may run in other processes and folders; they are to find the same plugins and caches.
     folders = [str(folder.resolve()) for folder in registry.plugin_folders() if folder.is_dir()]
     os.environ["RSBENCH_PLUGINS"] = os.pathsep.join(folders)
+    os.environ["RSBENCH_CACHE"] = str(cache_root().absolute())
     OmegaConf.register_new_resolver("rsbench.unique", lambda: secrets.token_hex(3), use_cache=True, replace=True)
     verbose = os.environ.get("HYDRA_FULL_ERROR") == "1"
     os.environ["HYDRA_FULL_ERROR"] = "1"  # let errors reach us: Hydra would print and exit
@@ -69,34 +73,60 @@ def _hydra(argv: list[str]) -> None:
 
 def _run(command: Command) -> int:
     folder = command.folder
-    new = _make_folder(folder, command.is_sweep)
+    new = _make_folder(folder)
     status = "FAILED"
+    with alone(folder / ".start.lock"):  # the same command may be started twice at once
+        _settle(command, folder)
+    if command.launcher in ("submitit_local", "submitit_slurm", "slurm"):
+        from rsbench.cli.launchers import outlive_killed_jobs
+
+        outlive_killed_jobs()
     try:
-        if command.is_sweep:
-            _open_sweep(command, folder)
         _hydra(command.with_folder(folder))
-        status = "FINISHED"
+        status = "FINISHED" if all(job.state == "done" for job in jobs_of(folder)) else "FAILED"
     except KeyboardInterrupt:
         status = "KILLED"
         print("\nstopped", file=sys.stderr)
         raise
-    except Exception:
-        # A job's own error is told with the others by _sum_up; anything else happened outside of jobs.
-        if not _all(ERROR_FILE, folder, command):
+    except Exception as error:  # outside of jobs, whose own errors are told by _sum_up
+        if type(error).__name__ != "TerminatedWorkerError":
             raise
+        cause = "a worker process was killed, perhaps for want of memory, and joblib gave up"
+        raise UserError(f"{cause}: the same command again does what is missing") from error
     finally:
         summed_up = _sum_up(command, folder, new, status)
     return 0 if status == "FINISHED" and summed_up else 1
 
 
-def _make_folder(folder: Path, is_sweep: bool) -> bool:
-    """Make sure that the output folder can be written and is nobody else's; whether it is new."""
+def _settle(command: Command, folder: Path) -> None:
+    """Go on in the folder if the same command was at work in it, begin there if nobody was."""
+    earlier = _earlier_command(folder, command.is_sweep)
+    if earlier is not None and command.continues(earlier):
+        for file in _all(ERROR_FILE, folder, command):
+            file.unlink()
+    else:
+        taken = [folder / file for file in _RESULTS if (folder / file).exists()]
+        if command.is_sweep:
+            taken += [path for file in _RESULTS for path in folder.rglob(file)]
+        if taken:
+            raise UserError(f"{folder} holds the results of another command ({taken[0].name}): choose a new folder")
+    if command.is_sweep:
+        _open_sweep(command, folder)
+
+
+def _earlier_command(folder: Path, is_sweep: bool) -> list[str] | None:
+    """The command that was at work in a folder: a sweep's whole, a single run's settings; None if there was none."""
+    if is_sweep:
+        return (read_sweep(folder) or {}).get("command")
+    try:
+        return list(OmegaConf.load(folder / ".hydra" / "overrides.yaml"))
+    except (OSError, YAMLError):
+        return None
+
+
+def _make_folder(folder: Path) -> bool:
+    """Make sure that the output folder can be written; whether it is new."""
     new = not folder.exists()
-    taken = [folder / file for file in _RESULTS if (folder / file).exists()]
-    if is_sweep and not new:
-        taken += [path for file in _RESULTS for path in folder.rglob(file)]
-    if taken:
-        raise UserError(f"{folder} holds the results of another command ({taken[0].name}): choose a new folder")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         probe = folder / ".probe"
@@ -111,12 +141,13 @@ def _make_folder(folder: Path, is_sweep: bool) -> bool:
 
 
 def _open_sweep(command: Command, folder: Path) -> None:
-    name = f"{command.experiment or 'sweep'} {folder.name}"
+    earlier = read_sweep(folder)
     sweep = {
-        "id": uuid.uuid4().hex,
-        "name": name,
+        "id": earlier["id"] if earlier else uuid.uuid4().hex,
+        "name": f"{command.experiment or 'sweep'} {folder.name}",
         "swept": command.swept,
         "command": command.argv,
+        "jobs": command.jobs,
         "tracking": command.tracking,
         "tracked": False,
     }
@@ -134,19 +165,36 @@ def _sum_up(command: Command, folder: Path, new: bool, status: str) -> bool:
     failed = {file: file.read_text().partition("\n\n") for file in _all(ERROR_FILE, folder, command)}
     unexpected = [file for file, (_, _, trace) in failed.items() if trace]
     good = len(runs) == len(finished)
-    if finished or unexpected or _all(PARTIAL_FILE, folder, command):
+    if finished or unexpected or status == "KILLED":
         good &= _try(_close_sweep, folder, status)
         good &= _try(_show_runs, runs, folder)
         good &= _try(_end_tracking, command, runs, folder)
     else:
         _clear(folder, new)
-    for message in dict.fromkeys(message for message, _, _ in failed.values()):
-        print(f"error: {message.strip()}", file=sys.stderr)
-    if unexpected:
-        print(f"traceback: {_shown(unexpected[0])}", file=sys.stderr)
-    if failed and runs:
-        print(f"{len(failed)} of {len(failed) + len(runs)} runs failed", file=sys.stderr)
+    _tell_failures(folder, failed)
     return good
+
+
+def _tell_failures(folder: Path, failed: dict[Path, tuple[str, str, str]]) -> None:
+    """What went wrong, each kind once with the file of its first traceback, and what is still to be done."""
+    told: set[str] = set()
+    for file, (message, _, trace) in failed.items():
+        if message not in told:
+            print(f"error: {message.strip()}", file=sys.stderr)
+            if trace:
+                print(f"traceback: {_shown(file)}", file=sys.stderr)
+        told.add(message)
+    if not folder.exists():
+        return
+    states = [job.state for job in jobs_of(folder)]
+    if failed and "done" in states:
+        print(f"{len(failed)} of {len(states)} runs failed", file=sys.stderr)
+    if states.count("missing") + states.count("running"):
+        print(
+            f"{states.count('missing') + states.count('running')} of {len(states)} runs are not finished: "
+            f"python -m rsbench status {_shown(folder)}; the same command again does what is missing",
+            file=sys.stderr,
+        )
 
 
 def _try(part: Callable[..., None], *args: Any) -> bool:

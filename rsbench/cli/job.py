@@ -1,13 +1,13 @@
 """One Hydra job: from its config to a finished record, and its mirror in MLflow."""
 
-import contextlib
+import dataclasses
 import functools
 import json
 import logging
 import sys
 import time
 import traceback
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,34 +18,44 @@ from omegaconf import DictConfig, OmegaConf
 from tqdm import tqdm
 
 from rsbench import registry, results
-from rsbench.data import Data
+from rsbench.cli.status import ERROR_FILE, being_run
+from rsbench.data import Data, identity
 from rsbench.errors import UserError
 from rsbench.files import write_whole
-from rsbench.run import Spec, run_seed, unit
+from rsbench.kept import seed_result
+from rsbench.run import SeedResult, Spec, run_seed, unit
 from rsbench.tracking import settings
-from rsbench.tuning import candidates, tune
+from rsbench.tuning import candidates, held_out, tune
 
 log = logging.getLogger("rsbench")
 
-ERROR_FILE = "error.txt"
 
+def job(cfg: DictConfig) -> float | None:
+    """Run one method; what goes wrong is kept in the job's folder for the summing up, and stops no other job.
 
-def job(cfg: DictConfig) -> None:
-    """Run one method; what goes wrong is kept in the job's folder for the summing up."""
-    folder = Path(HydraConfig.get().runtime.output_dir)
-    sweep = results.read_sweep(_sweep_folder())
-    try:
-        config: Any = OmegaConf.to_container(cfg, resolve=True, throw_on_missing=True)
-        run = _compute(config, folder, sweep)
-    except Exception as error:
-        with contextlib.suppress(UserError):  # a full disk; the error itself is what matters
-            write_whole(folder / ERROR_FILE, _error_text(error))
-        raise
-    log.info("%s", _line(run))
+    Gives the error to a sweeper that tunes, if it is one on validation classes.
+    """
+    folder, sweep_folder = Path(HydraConfig.get().runtime.output_dir), _sweep_folder()
+    if sweep_folder and cfg.on_error == "stop" and any(sweep_folder.rglob(ERROR_FILE)):
+        return None
+    sweep = results.read_sweep(sweep_folder)
+    with being_run(folder, HydraConfig.get().job.num if sweep_folder else 0):
+        try:
+            config: Any = OmegaConf.to_container(cfg, resolve=True, throw_on_missing=True)
+            run, new = _compute(config, folder, sweep)
+        except Exception as error:
+            try:
+                write_whole(folder / ERROR_FILE, _error_text(error))
+            except UserError:  # a full disk: the error itself is what matters
+                raise error from None
+            return None
+        (folder / ERROR_FILE).unlink(missing_ok=True)
+    log.info("%s", _line(run) if new else f"{run.info['label']:<17} finished earlier, left as it is")
     if sweep and sweep["tracked"]:
         from rsbench.tracking import send_child
 
         send_child(run, sweep)
+    return _cumulative_error(run)[1] if config["learn_on"] == "validation" else None
 
 
 def _error_text(error: Exception) -> str:
@@ -56,29 +66,32 @@ def _error_text(error: Exception) -> str:
     return f"{summary}\n\n{traceback.format_exc()}"
 
 
-def _compute(config: dict[str, Any], folder: Path, sweep: dict[str, Any] | None) -> results.Run:
+def _compute(config: dict[str, Any], folder: Path, sweep: dict[str, Any] | None) -> tuple[results.Run, bool]:
+    """The job's finished run, and whether it was not in the folder already."""
     method, preprocessor = _method(config), _preprocessor(config)
     label = " ".join([method, *([] if preprocessor == "none" else [preprocessor]), *_swept_values(sweep)])
     started = time.perf_counter()
-    check_seeds(config)
+    check_settings(config)
     tracking = settings(config["tracking"], Path(HydraConfig.get().runtime.cwd))
     spec = Spec(registry.load(), config)
     spec.check()
     candidates(config["tune"])
-    data = _load(json.dumps({kind: config[kind] for kind in ("dataset", "extractor")}))
+    data = _load(json.dumps({key: config[key] for key in ("dataset", "extractor", "learn_on")}))
     if data.simulated:
         _say_simulated(config["dataset"]["name"], data.how_to_get_real)
     plugins = _plugins(spec)
-    fingerprint = results.fingerprint(config, data.identity, [plugin["sha256"] for plugin in plugins])
-    spec, chosen = tune(spec, data)
-    record, done = results.Record(folder), {}
+    used = sorted(plugin["sha256"] for plugin in plugins if plugin["components"])
+    fingerprint = results.fingerprint(config, [data.identity, *data.names.classes], used)
     seeds = range(config["seed"], config["seed"] + config["seeds"])
-    with _progress_bar(label, len(seeds)) as bar:
-        for seed in seeds:
-            done[seed] = run_seed(spec, data, seed, functools.partial(_advance, bar, seed - seeds[0]))
-            record.add(done[seed].rows, done[seed].per_class)
+    earlier = results.finished(folder)
+    if earlier and not config["force"] and earlier.answers(fingerprint, seeds):
+        return earlier, False
+    done, reused = _learn(spec, data, seeds, fingerprint, label)
+    record = results.Record(folder)
+    for result in done.values():
+        record.add(result.rows, result.per_class)
     last = done[seeds[-1]]
-    return record.finish(
+    run = record.finish(
         {
             "method": method,
             "preprocessor": preprocessor,
@@ -90,23 +103,62 @@ def _compute(config: dict[str, Any], folder: Path, sweep: dict[str, Any] | None)
             "fingerprint": fingerprint,
             "plugins": plugins,
             "seeds": list(seeds),
+            "reused": reused,
+            "replaces": [earlier.info["id"], *earlier.info.get("replaces", ())] if earlier else [],
             "versions": results.versions(),
             "git_commit": results.git_commit(),
             "data": _describe(config, data),
             "classes": last.classes,
             "samples": last.samples,
             "unit": unit(spec.build("protocol")),
-            "tuned": {seed: chosen | result.tuned for seed, result in done.items() if chosen | result.tuned},
+            "tuned": {seed: result.tuned for seed, result in done.items() if result.tuned},
             "bound": {key: float(np.mean([result.bound[key] for result in done.values()])) for key in last.bound},
             "seconds": round(time.perf_counter() - started, 3),
         }
     )
+    return run, True
+
+
+def _learn(
+    spec: Spec, data: Data, seeds: range, fingerprint: str, label: str
+) -> tuple[dict[int, SeedResult], list[int]]:
+    """The results of all seeds, each kept as soon as it is there, and which of them were there already."""
+    chosen = functools.cache(functools.partial(tune, spec, data))  # which only a seed to be computed needs
+    done: dict[int, SeedResult] = {}
+    reused = []
+    with _progress_bar(label, len(seeds)) as bar:
+        for seed in seeds:
+            tell = functools.partial(_advance, bar, seed - seeds[0])
+            compute = functools.partial(_run_tuned, chosen, data, seed, tell)
+            done[seed], known = seed_result(fingerprint, seed, compute, spec.config["force"])
+            tell(1.0)
+            reused += [seed] if known else []
+    return done, reused
+
+
+def _run_tuned(
+    chosen: Callable[[], tuple[Spec, dict[str, Any]]], data: Data, seed: int, tell: Callable[[float], Any]
+) -> SeedResult:
+    spec, values = chosen()
+    result = run_seed(spec, data, seed, tell)
+    return dataclasses.replace(result, tuned=values | result.tuned)
 
 
 @functools.lru_cache(maxsize=1)
 def _load(parts: str) -> Data:
     """The data of these settings; jobs of a sweep that share a process mostly share them too."""
-    return Spec(registry.load(), json.loads(parts)).load()
+    config = json.loads(parts)
+    data = Spec(registry.load(), config).load()
+    if config["learn_on"] == "few_shot":
+        return data
+    held = held_out(data)
+    return dataclasses.replace(
+        held,
+        identity=identity(held),
+        simulated=data.simulated,
+        how_to_get_real=data.how_to_get_real,
+        details=data.details,
+    )
 
 
 def _progress_bar(label: str, seeds: int) -> tqdm:
@@ -121,7 +173,8 @@ def _advance(bar: tqdm, seeds: int, share: float) -> None:
 
 
 def _describe(config: dict[str, Any], data: Data) -> dict[str, Any]:
-    described = {"name": config["dataset"]["name"], "identity": data.identity, "simulated": data.simulated}
+    classes = "" if config["learn_on"] == "few_shot" else ", validation classes"
+    described = {"name": config["dataset"]["name"] + classes, "identity": data.identity, "simulated": data.simulated}
     hint = {"how_to_get_real": data.how_to_get_real} if data.how_to_get_real else {}
     return {**described, **hint, **({"details": data.details} if data.details else {})}
 
@@ -165,8 +218,12 @@ def _plugins(spec: Spec) -> list[dict[str, Any]]:
     ]
 
 
-def check_seeds(config: Mapping[Any, Any]) -> None:
-    """Raise an error unless the seeds are whole numbers that make sense."""
+def check_settings(config: Mapping[Any, Any]) -> None:
+    """Raise an error unless the settings of the run itself make sense."""
+    choices = {"force": (True, False), "on_error": ("continue", "stop"), "learn_on": ("few_shot", "validation")}
+    for key, allowed in choices.items():
+        if config.get(key) not in allowed:
+            raise UserError(f"{key}={config.get(key)!r}, expected {' or '.join(map(str, allowed)).lower()}")
     for key, least in (("seed", 0), ("seeds", 1)):
         value = config.get(key)
         if not isinstance(value, int) or isinstance(value, bool) or value < least:
@@ -184,12 +241,18 @@ def _say_simulated(name: str, hint: str | None) -> None:
     log.warning("SIMULATED data (%s).%s", name, f" {hint}." if hint else "")
 
 
-def _line(run: results.Run) -> str:
+def _cumulative_error(run: results.Run) -> tuple[int, float, float]:
+    """The last of the table's steps, and there the mean error and its standard error."""
     step = run.table_steps()[-1]
     i = run.steps.index(step)
-    mean, deviation = 100 * run.mean("cumulative_error")[i], 100 * run.standard_error("cumulative_error")[i]
-    spread = "" if run.seeds < 2 else f" ± {deviation:.1f}"
+    return step, float(run.mean("cumulative_error")[i]), float(run.standard_error("cumulative_error")[i])
+
+
+def _line(run: results.Run) -> str:
+    step, mean, deviation = _cumulative_error(run)
+    spread = "" if run.seeds < 2 else f" ± {100 * deviation:.1f}"
+    reused = f", {len(run.info['reused'])} reused" if run.info.get("reused") else ""
     return (
-        f"{run.info['label']:<17} cumulative error {mean:.1f}{spread} % at {step} {run.info['unit']}, "
-        f"{run.seeds} seed{'' if run.seeds == 1 else 's'}, {run.info['seconds']:.1f} s"
+        f"{run.info['label']:<17} cumulative error {100 * mean:.1f}{spread} % at {step} {run.info['unit']}, "
+        f"{run.seeds} seed{'' if run.seeds == 1 else 's'}{reused}, {run.info['seconds']:.1f} s"
     )

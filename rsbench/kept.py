@@ -1,0 +1,37 @@
+"""Finished seeds, kept one by one: a seed that was computed once, by whatever command, is not computed again.
+
+A seed is found by its run's fingerprint and its number. Each is made under a lock of its own, so parallel jobs
+work side by side, and two that want the same one share it. What fails is not kept.
+"""
+
+import dataclasses
+import json
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from rsbench.cache import Cache
+from rsbench.run import SeedResult
+
+
+def seed_result(
+    fingerprint: str, seed: int, compute: Callable[[], SeedResult], force: bool = False
+) -> tuple[SeedResult, bool]:
+    """The result of a seed, computed only if it is not kept (or by force); and whether it was reused."""
+    computed = []
+
+    def make() -> dict[str, np.ndarray]:
+        computed.append(seed)
+        content = json.dumps(dataclasses.asdict(compute()), default=_plain)
+        return {"json": np.frombuffer(content.encode(), np.uint8)}
+
+    cache = Cache(f"seeds/{fingerprint[:32]}")
+    known = cache.make(str(seed), f"computing seed {seed}", make, side_by_side=True, anew=force)
+    # Read back in either case, so that a fresh result and a reused one cannot differ.
+    return SeedResult(**json.loads(known["json"].tobytes())), not computed
+
+
+def _plain(value: Any) -> Any:
+    """NumPy's scalars, which an aggregator may give for what it tuned, as plain ones."""
+    return value.item()

@@ -1,0 +1,34 @@
+"""A plugin for tests of interruption: a learner that takes its time, and notes each seed it begins, with process and threads."""
+
+import os
+import time
+
+from rsbench import hookimpl
+from rsbench.learners import Lean
+
+
+class Dawdler(Lean):
+    """Lean learning with a nap before each step.
+
+    Parameters
+    ----------
+    C : aggressiveness, a name for the job here.
+    nap : seconds to sleep.
+    """
+
+    def __init__(self, C: float = 1.0, nap: float = 0.05):
+        super().__init__(C=C)
+        self.nap = nap
+
+    def prequential(self, X, y, classes=None):
+        """As lean learning does."""
+        if not hasattr(self, "coef_"):
+            with open(os.environ["RSBENCH_TEST_DIARY"], "a") as diary:
+                diary.write(f"{self.C} {os.getpid()} {os.environ.get('OMP_NUM_THREADS')}\n")
+        time.sleep(self.nap)
+        return super().prequential(X, y, classes)
+
+
+@hookimpl
+def rsbench_learners():
+    return {"dawdler": Dawdler}
