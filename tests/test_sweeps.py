@@ -27,7 +27,7 @@ from rsbench.run import run_seed
 ROOT = Path(__file__).resolve().parent.parent
 
 #: Settings by whether they can change a seed's numbers. A new one has to be added to either.
-CHANGE_NUMBERS = {"preprocessor", "protocol", "annotation", "aggregator", "learner", "learn_on"}
+CHANGE_NUMBERS = {"preprocessor", "protocol", "annotation", "aggregator", "learner", "learn_on", "tune"}
 CHANGE_NONE = {"seed", "seeds", "theta", "dataset", "extractor", "tracking", "force", "on_error"}
 
 
@@ -405,7 +405,7 @@ def test_tuning_is_on_validation_classes_and_goes_on(tmp_path):
 
 
 def test_data_without_validation_classes_cannot_be_tuned_on(tmp_path):
-    done = rsbench("learn_on=validation", "tracking=none", *SMALL, cwd=tmp_path)
+    done = rsbench("learn_on=validation", "tracking=none", *SMALL, "dataset.background_classes=0", cwd=tmp_path)
     assert done.returncode == 1 and "other classes, and the data set has none" in done.stderr
     done = rsbench("-m", "learner.C=interval(1, 2)", "tracking=none", *SMALL, cwd=tmp_path)
     assert done.returncode == 1 and "hydra/sweeper=optuna" in done.stderr
