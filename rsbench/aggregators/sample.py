@@ -1,11 +1,26 @@
 """Relevance from each sample's own annotation."""
 
+from typing import Self
+
 import numpy as np
 
 from rsbench.errors import check_positive
 
 
-class Sample:
+class _OwnVotes:
+    """Relevance from a sample's own votes alone, so that any part of the stream can be asked for."""
+
+    def fit(self, Z: np.ndarray, y: np.ndarray) -> Self:
+        """Nothing to learn from other samples."""
+        return self
+
+    partial_fit = fit
+
+    def see(self, Z: np.ndarray, y: np.ndarray) -> None:
+        """Nothing to keep."""
+
+
+class Sample(_OwnVotes):
     """r = irrelevant + (relevant - irrelevant) * z: the annotator's marks, taken as they are.
 
     A sample that nobody annotated is taken as it is: all ones.
@@ -27,10 +42,6 @@ class Sample:
         check_positive(self, "relevant")
         check_positive(self, "irrelevant")
 
-    def fit(self, Z: np.ndarray, y: np.ndarray) -> "Sample":
-        """Nothing to learn from other samples."""
-        return self
-
     def relevance(self, Z: np.ndarray, y: np.ndarray) -> np.ndarray:
         """One row per sample."""
         Z = np.asarray(Z, np.float64)
@@ -39,12 +50,8 @@ class Sample:
         return R
 
 
-class Ones:
+class Ones(_OwnVotes):
     """All ones: every feature of every sample is relevant, whatever the annotation says."""
-
-    def fit(self, Z: np.ndarray, y: np.ndarray) -> "Ones":
-        """Nothing to learn."""
-        return self
 
     def relevance(self, Z: np.ndarray, y: np.ndarray) -> np.ndarray:
         """One row of ones per sample."""
