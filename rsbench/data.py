@@ -88,7 +88,7 @@ def identity(data: Data) -> str:
 
 def positions(y: np.ndarray, classes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Where each label stands among the sorted classes, and which labels are none of them."""
-    found = np.searchsorted(classes, y).clip(max=len(classes) - 1)
+    found = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
     return found, classes[found] != y
 
 

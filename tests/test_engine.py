@@ -149,7 +149,7 @@ def test_no_tau_is_asked_for_without_a_loss_and_each_sample_asks_once(rng):
 
 @pytest.mark.parametrize("learner", [Lean, FeatureScaling, Ellipsotron, SVMFF])
 def test_how_a_stream_is_cut_does_not_matter(learner, rng):
-    n, d, classes = 200, 12, 160  # blocks of twenty
+    n, d, classes = 200, 12, 300  # blocks of 34 at most
     X, y = rng.normal(size=(n, d)), rng.integers(classes, size=n)
     R = np.where(rng.random((n, d)) < 0.4, 1.0, 0.1)
     name = {Lean: None, SVMFF: "annotation"}.get(learner, "relevance")

@@ -34,6 +34,7 @@ def learn(
     the best other one's, on features without annotations.
     """
     size = min(block or block_size(*W.shape), len(y))
+    size = -(-len(y) // -(-len(y) // size))  # no small rest
     if size == 1:
         return _one_by_one(W, y, score, step, predict, tau)
     margins = np.empty(len(y))
@@ -55,23 +56,23 @@ def block_size(classes: int, features: int) -> int:
     """
     if classes < 100 and features > 40 * classes:
         return 1
-    return min(256, max(16, classes // 8))
+    return min(256, max(32, classes // 8))
 
 
 def _one_by_one(
     W: np.ndarray, y: np.ndarray, score: np.ndarray, step: np.ndarray, predict: np.ndarray, tau: Tau
 ) -> np.ndarray:
     """The plain loop, which blocks are to equal."""
-    margins = np.empty(len(y))
-    for i, pos in enumerate(y.tolist()):
-        neg, margin = _hardest(W @ score[i], pos)
-        margins[i] = margin if predict is score else _hardest(W @ predict[i], pos)[1]
+    margins = []
+    for pos, x, v, shown in zip(y.tolist(), score, step, predict, strict=True):
+        neg, margin = _hardest(W @ x, pos)
+        margins.append(margin if predict is score else _hardest(W @ shown, pos)[1])
         loss = 1.0 - margin
         if loss > 0:
-            change = tau(loss, float(score[i] @ step[i])) * step[i]
+            change = tau(loss, float(x @ v)) * v
             W[pos] += change
             W[neg] -= change
-    return margins
+    return np.array(margins)
 
 
 def _hardest(scores: np.ndarray, pos: int) -> tuple[int, float]:
@@ -90,17 +91,19 @@ def _steps(
     margins: list[float] = []
     moved: dict[int, int] = {}
     coefficients = np.zeros((min(len(W), 2 * len(y)), len(y)), W.dtype)
-    for i, pos in enumerate(y.tolist()):
-        neg, margin = _hardest(scores[i], pos)
+    for i, (pos, others) in enumerate(zip(y.tolist(), scores, strict=True)):
+        neg, margin = _hardest(others, pos)
         margins.append(margin)
         loss = 1.0 - margin
         if loss > 0:
             t = tau(loss, squared_norms[i]) * length[i]
             coefficients[moved.setdefault(pos, len(moved)), i] = t
             coefficients[moved.setdefault(neg, len(moved)), i] = -t
-            change = t * gram[i, i + 1 :]
-            scores[i + 1 :, pos] += change
-            scores[i + 1 :, neg] -= change
+            change = gram[i, i + 1 :] * t
+            later = scores[i + 1 :, pos]
+            later += change
+            later = scores[i + 1 :, neg]
+            later -= change
     return margins, list(moved), coefficients[: len(moved)]
 
 
