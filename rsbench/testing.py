@@ -57,7 +57,7 @@ class Tests:
         else:
             moved = np.flatnonzero((self._weights != W).any(axis=1))
         if self._scores is None or 2 * len(moved) > len(W):
-            self._scores = np.concatenate([self._learner.decision_function(X) for X in self._shown()])
+            self._scores = np.concatenate([self._learner._scores(X) for X in self._shown()])
         elif len(moved):
             self._scores[:, moved] = np.concatenate([X @ W[moved].T for X in self._shown()])
         self._weights = W.copy()
