@@ -26,7 +26,7 @@ class Supervision:
         self._whole: np.ndarray | None = None
         if "relevance" in wanted:
             self._fit(aggregator, pool)
-            if not hasattr(aggregator, "see"):
+            if not brings(aggregator, "see", past="relevance"):
                 self._whole = self._relevance(aggregator, order)
         self._fitted = aggregator
         self.restart()
@@ -53,7 +53,7 @@ class Supervision:
 
     def _fit(self, aggregator: Any, pool: np.ndarray) -> None:
         parts = list(in_blocks(pool, 8 * self._Z.shape[1]))
-        if len(parts) == 1 or not hasattr(aggregator, "partial_fit"):
+        if len(parts) == 1 or not brings(aggregator, "partial_fit", past="fit"):
             aggregator.fit(self._votes(pool, self._given_missing), self._y[pool])
             return
         for number, part in enumerate(parts):
@@ -71,3 +71,13 @@ class Supervision:
         if R.shape != votes.shape:
             raise UserError(f"{type(aggregator).__name__}.relevance gave shape {R.shape}, expected {votes.shape}")
         return R
+
+
+def brings(aggregator: Any, method: str, past: str) -> bool:
+    """Whether it has the method, and not only inherits it past a change of another that it has to go with."""
+    for cls in type(aggregator).__mro__:
+        if method in vars(cls):
+            return True
+        if past in vars(cls):
+            return False
+    return False

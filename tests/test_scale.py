@@ -109,6 +109,24 @@ def test_an_aggregator_that_knows_nothing_of_parts_is_asked_once(rng):
     assert aggregator.asked == 1
 
 
+def test_a_subclass_that_changes_relevance_is_asked_once():
+    class Ranks(Sample):
+        def relevance(self, Z, y):
+            return 1.0 + np.arange(len(Z))[:, None] * np.ones(Z.shape)
+
+    class Counts(Ones):
+        def fit(self, Z, y):
+            self.n = len(Z)
+
+    rich = Supervision({"relevance"}, Ranks(), np.zeros((9, 2)), np.zeros(9, int), np.arange(9), np.arange(9))
+    rich.next(4)
+    assert rich.next(5)["relevance"][0, 0] == 5
+    counts = Counts()
+    pool = np.zeros(3_000_000, int)  # more than one part
+    Supervision({"relevance"}, counts, np.zeros((9, 2)), np.zeros(9, int), pool, np.arange(9))
+    assert counts.n == len(pool)
+
+
 @pytest.mark.parametrize("kept", [0, 1 << 28])
 def test_scores_kept_along_the_stream_are_those_of_a_full_test(kept, rng, monkeypatch):
     """Fewer classes move from one test to the next than there are."""

@@ -19,6 +19,13 @@ class _OwnVotes:
     def see(self, Z: np.ndarray, y: np.ndarray) -> None:
         """Nothing to keep."""
 
+    def relevance(self, Z: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """One row per sample."""
+        return self._rows(np.asarray(Z))
+
+    def _rows(self, Z: np.ndarray) -> np.ndarray:
+        raise NotImplementedError
+
 
 class Sample(_OwnVotes):
     """r = irrelevant + (relevant - irrelevant) * z: the annotator's marks, taken as they are.
@@ -42,9 +49,8 @@ class Sample(_OwnVotes):
         check_positive(self, "relevant")
         check_positive(self, "irrelevant")
 
-    def relevance(self, Z: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """One row per sample."""
-        Z = np.asarray(Z, np.float64)
+    def _rows(self, Z: np.ndarray) -> np.ndarray:
+        Z = Z.astype(np.float64)
         R = self.irrelevant + (self.relevant - self.irrelevant) * np.nan_to_num(Z)
         R[np.isnan(Z).all(axis=1)] = 1.0
         return R
@@ -53,6 +59,5 @@ class Sample(_OwnVotes):
 class Ones(_OwnVotes):
     """All ones: every feature of every sample is relevant, whatever the annotation says."""
 
-    def relevance(self, Z: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """One row of ones per sample."""
+    def _rows(self, Z: np.ndarray) -> np.ndarray:
         return np.ones(Z.shape)
