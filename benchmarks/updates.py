@@ -227,6 +227,8 @@ def _affordable(make: Callable[[], Any], p: Problem, budget: float) -> tuple[int
             break
         few *= 4
     least = getattr(make(), "at_least", 2)
+    if budget < 1:  # quick
+        least = min(least, 50)
     samples = int(np.clip(budget / max(learning, 1e-9), least, len(p.y)))
     whole = samples // p.step * p.step or samples
     tests = int(np.clip(budget / max(per_test, 1e-9) / max(1, whole // p.step), 1, len(p.test)))
