@@ -28,6 +28,10 @@ def main() -> int:
         print(f"error: unknown command '{word}'. {did_you_mean(word, COMMANDS)}", file=sys.stderr)
         print("Settings are given as KEY=VALUE; see python -m rsbench --help", file=sys.stderr)
         return 1
+    if sys.argv[1:] in (["--help"], ["-h"]):
+        from rsbench.cli.usage import show
+
+        return show()
     from rsbench.cli.hydra_run import main as run
 
     return run(sys.argv[1:])

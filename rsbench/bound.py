@@ -9,6 +9,7 @@ much of the samples' length annotations leave.
 """
 
 import math
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -19,21 +20,26 @@ from rsbench.measures import hinge, margins
 DELTA = 0.05
 
 
-def bound(learner: Any, X: np.ndarray, y: np.ndarray, R: np.ndarray | None) -> dict[str, float]:
-    """The bound as printed and the ratio, for the samples learned from; nothing for a learner that is not linear.
+def bound(learner: Any, blocks: Iterable[tuple[np.ndarray, np.ndarray, np.ndarray | None]]) -> dict[str, float]:
+    """The bound as printed and the ratio; nothing for a learner that is not linear.
 
-    For w* stand the learned weights, for M the largest loss among the samples.
+    `blocks` are the samples learned from, so many at a time: features, labels and relevance. For w* stand the learned
+    weights, for M the largest loss among the samples.
     """
     W = getattr(learner, "coef_", None)
-    if not isinstance(W, np.ndarray) or W.shape != (len(learner.classes_), X.shape[1]):
+    if not isinstance(W, np.ndarray) or W.ndim != 2 or len(W) != len(learner.classes_):
         return {}
-    R = np.ones((1, X.shape[1])) if R is None else R
-    loss = hinge(margins(learner.decision_function(X), y, len(W)))
-    length = np.linalg.norm(X, axis=1).max()
-    scaled = np.linalg.norm(R * X, axis=1).max()
-    n = len(X)
+    n, total, worst, length, scaled, largest = 0, 0.0, 0.0, 0.0, 0.0, 0.0
+    for X, y, R in blocks:
+        if W.shape[1] != X.shape[1]:
+            return {}
+        loss = hinge(margins(learner.decision_function(X), y, len(W)))
+        n, total, worst = n + len(X), total + loss.sum(), max(worst, loss.max())
+        length = max(length, np.linalg.norm(X, axis=1).max())
+        scaled = max(scaled, np.linalg.norm(X if R is None else R * X, axis=1).max())
+        largest = max(largest, 1.0 if R is None else R.max())
     complexity = 2 * np.linalg.norm(W) * math.sqrt(scaled) * math.sqrt(2 / n)
     return {
-        "as_printed": float(loss.sum() + complexity + loss.max() * math.sqrt(math.log(1 / DELTA) / (2 * n))),
-        "scale_free_ratio": float(scaled / R.max() / length) if length > 0 else 0.0,
+        "as_printed": float(total + complexity + worst * math.sqrt(math.log(1 / DELTA) / (2 * n))),
+        "scale_free_ratio": float(scaled / largest / length) if length > 0 else 0.0,
     }

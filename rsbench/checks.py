@@ -29,6 +29,7 @@ from rsbench.learners import LinearLearner
 from rsbench.measures import margins, prequential
 from rsbench.run import rich_supervision
 from rsbench.seeds import stream
+from rsbench.supervision import brings
 
 Make = Callable[[], Any]
 
@@ -370,6 +371,29 @@ def _aggregator_is_deterministic(make: Make) -> None:
     first, again = (np.asarray(_fitted(make, problem.Z, problem.y).relevance(problem.Z, problem.y)) for _ in range(2))
     np.testing.assert_array_equal(first, again)
     np.testing.assert_array_equal(problem.Z, before, "the votes were changed")
+
+
+@_promise("aggregator")
+def _aggregator_parts_are_the_whole(make: Make) -> None:
+    """If it can be fitted or asked in parts (`partial_fit`, `see`), the parts come to what the whole comes to."""
+    problem = _problem()
+    votes, order = problem.Z, np.arange(60)
+    whole = np.asarray(_fitted(make, votes, problem.y).relevance(votes, problem.y))
+    aggregator = _fitted(make, votes[:20], problem.y[:20])
+    if brings(aggregator, "partial_fit", past="fit"):
+        for rows in np.split(order[20:], [15]):
+            aggregator.partial_fit(votes[rows], problem.y[rows])
+    else:
+        aggregator = _fitted(make, votes, problem.y)
+    if not brings(aggregator, "see", past="relevance"):
+        _same(np.asarray(aggregator.relevance(votes, problem.y)), whole, "fitted in parts it says something else")
+        return
+    for _ in range(2):  # what is kept is a copy's alone: the stream can be had again
+        asked, found = copy.copy(aggregator), []
+        for rows in np.split(order, [1, 30]):
+            found.append(np.asarray(asked.relevance(votes[rows], problem.y[rows])))
+            asked.see(votes[rows], problem.y[rows])
+        _same(np.concatenate(found), whole, "asked block by block it says something else")
 
 
 def _fitted(make: Make, Z: np.ndarray, y: np.ndarray) -> Any:

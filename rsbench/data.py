@@ -1,6 +1,7 @@
 """What flows through a run: samples, their labels and annotations, and where they came from."""
 
 import hashlib
+import mmap
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -90,7 +91,7 @@ def identity(data: Data) -> str:
 
 def positions(y: np.ndarray, classes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Where each label stands among the sorted classes, and which labels are none of them."""
-    found = np.searchsorted(classes, y).clip(max=len(classes) - 1)
+    found = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
     return found, classes[found] != y
 
 
@@ -172,6 +173,22 @@ def _chunks(array: np.ndarray) -> Iterator[np.ndarray]:
     if array.ndim == 0 or not len(array):
         yield array
         return
-    rows = max(1, _CHUNK_BYTES // max(1, array[:1].nbytes))
-    for start in range(0, len(array), rows):
-        yield array[start : start + rows]
+    for rows in in_blocks(np.arange(len(array)), array[:1].nbytes):
+        yield array[rows[0] : rows[-1] + 1]
+        release(array)
+
+
+def in_blocks(rows: np.ndarray, row_bytes: int) -> Iterator[np.ndarray]:
+    """Row numbers, so many at a time that their rows take a bounded amount of memory."""
+    size = max(1, _CHUNK_BYTES // max(1, row_bytes))
+    for start in range(0, len(rows), size):
+        yield rows[start : start + size]
+
+
+def release(array: np.ndarray) -> None:
+    """Let go of what was read of a memory-mapped array; it is read again from the file when needed."""
+    base: Any = array
+    while isinstance(base, np.ndarray):
+        base = base.base
+    if isinstance(base, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+        base.madvise(mmap.MADV_DONTNEED)

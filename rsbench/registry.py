@@ -221,10 +221,10 @@ class Registry:
             if not other.plugin.startswith("rsbench."):
                 self.contested[component.kind, component.name] = clash
             raise UserError(clash)
+        if component.built_in:  # whose parameters are known to be sound
+            return
         try:
-            schema = component.schema
-            if not component.built_in:  # whose defaults are known to be sound
-                check_schema(schema)
+            check_schema(component.schema)
         except UserError as error:
             raise UserError(f"{what}: {error}") from None
 

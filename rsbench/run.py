@@ -12,15 +12,19 @@ from typing import Any
 
 import numpy as np
 
+from rsbench.annotation import Full
 from rsbench.bound import bound
-from rsbench.data import Data, check_data, identity
+from rsbench.data import Data, check_data, identity, in_blocks, release
 from rsbench.errors import UserError, did_you_mean
-from rsbench.measures import error, hinge, margins, prequential, running_mean
+from rsbench.measures import error, hinge, prequential, running_mean
 from rsbench.registry import Registry
 from rsbench.seeds import stream
+from rsbench.supervision import Supervision
+from rsbench.testing import Tests
 
 #: What a learner can ask for by naming it as an argument of `partial_fit`.
 RICH_SUPERVISION = ("relevance", "annotation")
+PRECISIONS = ("data", "float32", "float64")
 NOT_GIVEN_YET = ("view", "brief")
 
 _USUAL_ARGUMENTS = ("X", "y", "classes", "sample_weight")
@@ -65,6 +69,13 @@ class Spec:
         for kind in ("dataset", "extractor", "preprocessor", "protocol", "annotation", "aggregator"):
             self.build(kind)
         rich_supervision(self.learner(0))
+        if self.precision not in PRECISIONS:
+            raise UserError(f"precision={self.precision!r}, expected {', '.join(PRECISIONS)}")
+
+    @property
+    def precision(self) -> str:
+        """In what features are learned from and tested: as the data has them, or converted."""
+        return self.config.get("precision", "data")
 
     def load(self) -> Data:
         """The data, with features, checked and identified by content."""
@@ -93,8 +104,8 @@ def run_seed(spec: Spec, data: Data, seed: int, progress: Callable[[float], Any]
     tuned = {}
     if "relevance" in wanted and hasattr(aggregator, "tune"):
         tuned = aggregator.tune(_validation(spec, data, y, Z, pool, classes, seed))
-    rich = _supervise(wanted, aggregator, Z, y, pool, order)
-    features = Features(data, spec.build("preprocessor"))
+    rich = Supervision(wanted, aggregator, Z, y, pool, order)
+    features = Features(data, spec.build("preprocessor"), spec.precision)
 
     online = np.empty(0)
     rows: list[dict[str, float]] = []
@@ -125,22 +136,30 @@ def run_seed(spec: Spec, data: Data, seed: int, progress: Callable[[float], Any]
         tuned=tuned,
         per_class=_per_class(seed, data, test, tested),
         # A learner that takes the votes themselves has no relevance to put into it.
-        bound={} if "annotation" in rich else bound(learner, features.now(order), y[order], rich.get("relevance")),
+        bound={} if "annotation" in wanted else bound(learner, _again(features, y, order, rich)),
     )
 
 
 def _per_class(seed: int, data: Data, test: np.ndarray, margin: np.ndarray) -> list[dict[str, Any]]:
     """Each class's share of wrong predictions, by the class's name."""
-    y, wrong, names = data.y[test], error(margin), data.names.classes
+    y, names = data.y[test], data.names.classes
+    counts, wrong = np.bincount(y), np.bincount(y, error(margin))
     return [
         {
             "seed": seed,
             "class": names[c] if names else str(c),
-            "samples": int((y == c).sum()),
-            "test_error": float(wrong[y == c].mean()),
+            "samples": int(counts[c]),
+            "test_error": float(wrong[c] / counts[c]),
         }
-        for c in np.unique(y)
+        for c in np.flatnonzero(counts)
     ]
+
+
+def _again(features: "Features", y: np.ndarray, order: np.ndarray, rich: Supervision) -> Iterator[Any]:
+    """The stream once more, by the preprocessor's last statistics: features, labels, relevance."""
+    rich.restart()
+    for block in in_blocks(order, 8 * features.width):
+        yield features.now(block), y[block], rich.next(len(block)).get("relevance")
 
 
 def learn(
@@ -150,31 +169,35 @@ def learn(
     classes: np.ndarray,
     steps: list[np.ndarray],
     test: np.ndarray,
-    rich: dict[str, np.ndarray],
+    rich: Supervision,
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Step by step: the margins just before each update, and those of the test set after the step.
 
     Test samples meet the learner without anything but their features.
     """
-    start = 0
-    for block in steps:
-        rows = slice(start, start + len(block))
-        given = {name: values[rows] for name, values in rich.items()}
-        before = prequential(learner, features.learned(block), y[block], classes, given, new=start == 0)
-        start = rows.stop
-        yield before, margins(learner.decision_function(features.tested(test)), y[test], len(classes))
+    tests, new = Tests(learner, features, y, test, len(classes)), True
+    for step in steps:
+        before = []
+        for block in in_blocks(step, 8 * features.width):
+            given = rich.next(len(block))
+            before.append(prequential(learner, features.learned(block), y[block], classes, given, new))
+            new = False
+        yield np.concatenate(before), tests.margins()
 
 
 class Features:
     """Features after preprocessing, whose statistics never come from test samples."""
 
-    def __init__(self, data: Data, preprocessor: Any):
+    def __init__(self, data: Data, preprocessor: Any, precision: str = "data"):
         self._X, self._preprocessor = data.features, preprocessor
+        self._dtype = self._X.dtype if precision == "data" else np.dtype(precision)
+        self.width = self._X.shape[1]
         self._fit_on = getattr(preprocessor, "fit_on", "background") if hasattr(preprocessor, "fit") else None
         if self._fit_on not in (None, "background", "seen"):
             raise UserError(f"preprocessor.fit_on={self._fit_on!r}, expected background or seen")
+        #: Whether a sample's features stay the same along the stream.
+        self.constant = self._fit_on != "seen"
         self._seen: list[int] = []
-        self._tested: np.ndarray | None = None
         if self._fit_on == "background":
             if data.background is None:
                 raise UserError(
@@ -186,28 +209,25 @@ class Features:
     def learned(self, block: np.ndarray) -> np.ndarray:
         """Samples of the stream; with fit_on=seen, each by the statistics up to and including it."""
         if self._fit_on != "seen":
-            return self._preprocessor.transform(self._X[block])
+            return self.now(block)
         rows = []
         for i in block:
             self._seen.append(i)
             if hasattr(self._preprocessor, "partial_fit"):
-                self._preprocessor.partial_fit(self._X[i : i + 1])
+                self._preprocessor.partial_fit(self._read([i]))
             else:
-                self._preprocessor.fit(self._X[self._seen])
-            rows.append(self._preprocessor.transform(self._X[i : i + 1]))
+                self._preprocessor.fit(self._read(self._seen))
+            rows.append(self.now([i]))
         return np.concatenate(rows)
 
-    def tested(self, test: np.ndarray) -> np.ndarray:
-        """Test samples, by the statistics of the current step."""
-        if self._fit_on == "seen":
-            return self.now(test)
-        if self._tested is None:
-            self._tested = self.now(test)
-        return self._tested
-
-    def now(self, rows: np.ndarray) -> np.ndarray:
+    def now(self, rows: np.ndarray | list[int]) -> np.ndarray:
         """Any samples, by the statistics of the current step."""
-        return self._preprocessor.transform(self._X[rows])
+        return self._preprocessor.transform(self._read(rows))
+
+    def _read(self, rows: np.ndarray | list[int]) -> np.ndarray:
+        read = self._X[rows].astype(self._dtype, copy=False)
+        release(self._X)
+        return read
 
 
 def rich_supervision(learner: Any) -> set[str]:
@@ -239,33 +259,14 @@ def unit(protocol: Any) -> str:
 
 def _annotate(annotation: Any, Z: np.ndarray, pool: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """The votes with those of the training pool as the annotation leaves them; test samples' play no part."""
+    if isinstance(annotation, Full):  # which leaves them where they are, be it on disk
+        return Z
     votes = np.asarray(annotation(Z[pool], rng))
     if votes.shape != Z[pool].shape:
         raise UserError(f"{type(annotation).__name__} gave votes of shape {votes.shape}, expected {Z[pool].shape}")
     changed = Z.astype(np.result_type(Z, votes))
     changed[pool] = votes
     return changed
-
-
-def _supervise(
-    wanted: set[str], aggregator: Any, Z: np.ndarray, y: np.ndarray, pool: np.ndarray, order: np.ndarray
-) -> dict[str, np.ndarray]:
-    """Rich supervision for the stream: only what the learner asks for.
-
-    A vote that could not be given (NaN) is one not given, but for aggregators that say `takes_missing`.
-    """
-    rich = {}
-    given = np.nan_to_num(Z) if Z.dtype.kind == "f" else Z
-    if "relevance" in wanted:
-        votes = Z if getattr(aggregator, "takes_missing", False) else given
-        aggregator.fit(votes[pool], y[pool])
-        R = np.asarray(aggregator.relevance(votes[order], y[order]))
-        if R.shape != Z[order].shape:
-            raise UserError(f"{type(aggregator).__name__}.relevance gave shape {R.shape}, expected {Z[order].shape}")
-        rich["relevance"] = R
-    if "annotation" in wanted:
-        rich["annotation"] = given[order]
-    return rich
 
 
 def _relabel(y: np.ndarray, used: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -292,8 +293,8 @@ def _validation(
         steps = [rng.permutation([samples[k] for samples in members]) for k in range(2 * n)]
         train, held = np.concatenate(steps[:n]), np.concatenate(steps[n:])
         learner = spec.learner(seed)
-        rich = _supervise(rich_supervision(learner), candidate, Z, y, train, train)
-        features = Features(data, spec.build("preprocessor"))
+        rich = Supervision(rich_supervision(learner), candidate, Z, y, train, train)
+        features = Features(data, spec.build("preprocessor"), spec.precision)
         *_, (_, tested) = learn(learner, features, y, classes, [train], held, rich)
         return float(error(tested).mean())
 

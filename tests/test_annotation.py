@@ -102,8 +102,8 @@ def test_nobody_annotated_is_lean(spec):
         return [row["test_loss"] for row in run_seed(made, made.load(), 0).rows]
 
     np.testing.assert_allclose(
-        curve("ellipsotron", {"name": "budget", "samples": 0.0}), curve("lean", {"name": "full"})
-    )
+        curve("ellipsotron", {"name": "budget", "samples": 0.0}), curve("lean", {"name": "full"}), rtol=1e-5
+    )  # features are in single precision
 
 
 def test_test_samples_annotations_are_never_dealt_out(spec):

@@ -28,21 +28,21 @@ def naive(W, X, y, R):
 def test_bound_is_the_printed_one(rng, classes):
     X, y, R = rng.normal(size=(30, 5)), rng.integers(0, classes, 30), rng.random((30, 5))
     learner = Ellipsotron().partial_fit(X, y, np.arange(classes), relevance=R)
-    found = bound(learner, X, y, R)
+    found = bound(learner, [(X[:20], y[:20], R[:20]), (X[20:], y[20:], R[20:])])
     assert (found["as_printed"], found["scale_free_ratio"]) == pytest.approx(naive(learner.coef_, X, y, R.tolist()))
 
 
 def test_scaling_relevance_changes_the_printed_bound_but_not_the_ratio(rng):
     X, y, R = rng.normal(size=(30, 5)), rng.integers(0, 3, 30), rng.random((30, 5))
     learner = Lean().partial_fit(X, y, np.arange(3))
-    one, less = bound(learner, X, y, R), bound(learner, X, y, R / 100)
+    one, less = bound(learner, [(X, y, R)]), bound(learner, [(X, y, R / 100)])
     assert less["as_printed"] < one["as_printed"]
     assert less["scale_free_ratio"] == pytest.approx(one["scale_free_ratio"])
-    assert bound(learner, X, y, None)["scale_free_ratio"] == 1.0
+    assert bound(learner, [(X, y, None)])["scale_free_ratio"] == 1.0
 
 
 def test_a_learner_without_weights_has_no_bound(rng):
     class Other:
         classes_ = np.arange(3)
 
-    assert bound(Other(), rng.normal(size=(4, 2)), np.zeros(4, int), None) == {}
+    assert bound(Other(), [(rng.normal(size=(4, 2)), np.zeros(4, int), None)]) == {}

@@ -8,7 +8,7 @@ import pytest
 from conftest import rsbench
 
 from rsbench import checks, registry
-from rsbench.aggregators import Ones, Sample
+from rsbench.aggregators import ClassSoft, Ones, Sample
 from rsbench.data import Data
 from rsbench.datasets import Synthetic
 from rsbench.learners import Ellipsotron, Learner, RelevanceLearner
@@ -179,6 +179,37 @@ class LearnsFromQuestions(Sample):
     def relevance(self, Z, y):
         self.seen += float(np.sum(Z))
         return super().relevance(Z, y) + self.seen
+
+
+class StartsAnew(ClassSoft):
+    """Counts what was seen, but only of the last block."""
+
+    def __init__(self):
+        super().__init__(scope="seen")
+
+    def see(self, Z, y):
+        vars(self).pop("seen_", None)
+        super().see(Z, y)
+
+
+class KeepsInPlace(ClassSoft):
+    """Counts what was seen in an array that its copies share."""
+
+    def __init__(self):
+        super().__init__(scope="seen")
+        self.rows = []
+
+    def see(self, Z, y):
+        self.rows.append((Z, y))
+        vars(self).pop("seen_", None)
+        for part in self.rows:
+            super().see(*part)
+
+
+class FitsTheLastPart(ClassSoft):
+    def partial_fit(self, Z, y):
+        vars(self).pop("pool_", None)
+        return super().partial_fit(Z, y)
 
 
 class RollsDice(Sample):
@@ -405,6 +436,9 @@ WRONG = [
     ("aggregator", "values", functools.partial(Halves, np.inf)),
     ("aggregator", "is_causal", Foresees),
     ("aggregator", "sees_the_pool_only", LearnsFromQuestions),
+    ("aggregator", "parts_are_the_whole", StartsAnew),
+    ("aggregator", "parts_are_the_whole", KeepsInPlace),
+    ("aggregator", "parts_are_the_whole", FitsTheLastPart),
     ("aggregator", "is_deterministic", RollsDice),
     ("aggregator", "is_deterministic", Clears),
     ("preprocessor", "keeps_the_shape", DropsRows),

@@ -79,7 +79,7 @@ def test_check_says_what_is_broken(tmp_path):
         "    def relevance(self, Z, y): return np.zeros(Z.shape)\n\n@hookimpl\ndef rsbench_aggregators(): return {'odd': Odd}\n"
     )
     done = rsbench("check", "odd", cwd=tmp_path)
-    assert done.returncode == 1 and "BROKEN  values" in done.stdout and "3 of 4 promises kept" in done.stdout
+    assert done.returncode == 1 and "BROKEN  values" in done.stdout and "4 of 5 promises kept" in done.stdout
     assert "relevance goes from 0.0 to 0.0" in done.stdout
     assert "Did you mean 'odd'" in rsbench("check", "odf", cwd=tmp_path).stderr
     assert "is a preprocessor and a aggregator: choose with --kind" in rsbench(

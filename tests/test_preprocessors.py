@@ -52,7 +52,7 @@ def test_background_alone_decides_the_statistics(rng):
     X, background = rng.random((8, 3)), rng.random((20, 3))
     features = Features(data(X, background), Center())
     np.testing.assert_allclose(features.learned(np.array([2, 5])), X[[2, 5]] - background.mean(0))
-    np.testing.assert_allclose(features.tested(np.array([0, 1])), X[[0, 1]] - background.mean(0))
+    np.testing.assert_allclose(features.now(np.array([0, 1])), X[[0, 1]] - background.mean(0))
 
 
 @pytest.mark.parametrize("preprocessor", [Center, Standardize])
@@ -90,4 +90,4 @@ def test_seen_uses_samples_up_to_the_current_one(make, rng):
         for row, i in zip(rows, block, strict=True):
             done.append(i)
             np.testing.assert_allclose(row, X[i] - X[done].mean(0), atol=1e-12)
-        np.testing.assert_allclose(features.tested(test), X[test] - X[done].mean(0), atol=1e-12)
+        np.testing.assert_allclose(features.now(test), X[test] - X[done].mean(0), atol=1e-12)

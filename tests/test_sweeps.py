@@ -27,7 +27,7 @@ from rsbench.run import run_seed
 ROOT = Path(__file__).resolve().parent.parent
 
 #: Settings by whether they can change a seed's numbers. A new one has to be added to either.
-CHANGE_NUMBERS = {"preprocessor", "protocol", "annotation", "aggregator", "learner", "learn_on", "tune"}
+CHANGE_NUMBERS = {"preprocessor", "protocol", "annotation", "aggregator", "learner", "learn_on", "tune", "precision"}
 CHANGE_NONE = {"seed", "seeds", "theta", "dataset", "extractor", "tracking", "force", "on_error"}
 
 

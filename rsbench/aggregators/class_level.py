@@ -7,6 +7,7 @@ Zeros become `irrelevant`; a class without any vote gets all ones, with a warnin
 be given (the feature was not visible) and is counted neither for nor against.
 """
 
+import functools
 import logging
 from collections.abc import Callable
 from typing import Literal, Self
@@ -21,6 +22,15 @@ log = logging.getLogger(__name__)
 Scope = Literal["teacher", "seen"]
 
 
+_ONES = "their relevance is set to all ones"
+
+
+@functools.cache
+def _warn_of_silence() -> None:
+    """Once, however many parts the stream has."""
+    log.warning("some samples come when their class has no vote for any feature yet: %s", _ONES)
+
+
 class _ClassLevel:
     """Counts votes per class; a subclass turns counts into relevance."""
 
@@ -29,6 +39,9 @@ class _ClassLevel:
 
     irrelevant: float
     scope: Scope
+    pool_: "_Votes"
+    seen_: "_Votes"
+    rows_: np.ndarray
 
     def _strength(self, votes: np.ndarray, samples: np.ndarray) -> np.ndarray:
         """Rows of relevance before the floor, from summed votes and the samples that could give one, (n, d)."""
@@ -36,40 +49,85 @@ class _ClassLevel:
 
     def fit(self, Z: np.ndarray, y: np.ndarray) -> Self:
         """Count the votes of the training pool."""
+        for name in ("pool_", "rows_", "seen_"):
+            vars(self).pop(name, None)
+        self.partial_fit(Z, y)
         if self.scope == "teacher":
-            self.classes_, codes = np.unique(y, return_inverse=True)
-            member = (np.arange(len(self.classes_))[:, None] == codes).astype(np.float64)
-            given, possible = _split(np.asarray(Z))
-            self.rows_ = self._rows(member @ given, member @ possible)
+            self._class_rows()
         return self
+
+    def partial_fit(self, Z: np.ndarray, y: np.ndarray) -> Self:
+        """Count the votes of more of the training pool."""
+        if self.scope == "teacher":
+            self.pool_ = _Votes(getattr(self, "pool_", None), np.asarray(Z), self._groups(y))
+            vars(self).pop("rows_", None)
+        return self
+
+    def see(self, Z: np.ndarray, y: np.ndarray) -> None:
+        """Count samples of the stream as seen: `relevance` goes on from them."""
+        if self.scope == "seen":
+            self.seen_ = _Votes(getattr(self, "seen_", None), np.asarray(Z), self._groups(y))
 
     def relevance(self, Z: np.ndarray, y: np.ndarray) -> np.ndarray:
         """One row per sample, in stream order."""
-        Z, y = np.asarray(Z), np.asarray(y)
+        Z, y = np.asarray(Z), self._groups(y)
         if self.scope == "teacher":
-            codes, unknown = positions(y, self.classes_)
+            codes, unknown = positions(y, self.pool_.classes)
             if unknown.any():
                 raise UserError(f"y holds {y[unknown][0]}, a class that was not among the votes given to fit")
-            return self.rows_[codes]
+            return self._class_rows()[codes]
         given, possible = _split(Z)
         votes, samples = np.empty(Z.shape), np.empty(Z.shape)
         for c in np.unique(y):
-            votes[y == c] = np.cumsum(given[y == c], axis=0, dtype=np.float64)
-            samples[y == c] = np.cumsum(possible[y == c], axis=0, dtype=np.float64)
+            before = self.seen_.of(c) if hasattr(self, "seen_") else np.zeros((2, Z.shape[1]))
+            votes[y == c] = np.cumsum(np.vstack([before[0], given[y == c]]), axis=0)[1:]
+            samples[y == c] = np.cumsum(np.vstack([before[1], possible[y == c]]), axis=0)[1:]
         return self._rows(votes, samples)
+
+    def _class_rows(self) -> np.ndarray:
+        if not hasattr(self, "rows_"):
+            self.rows_ = self._rows(self.pool_.votes, self.pool_.samples)
+        return self.rows_
+
+    def _groups(self, y: np.ndarray) -> np.ndarray:
+        """Labels of what is counted together."""
+        return np.asarray(y)
 
     def _rows(self, votes: np.ndarray, samples: np.ndarray) -> np.ndarray:
         rows = np.maximum(self._strength(votes, samples), self.irrelevant)
         silent = ~votes.any(axis=1)
         if silent.any():
-            log.warning(
-                "%d of %d %s no vote for any feature: their relevance is set to all ones",
-                silent.sum(),
-                len(rows),
-                "classes have" if self.scope == "teacher" else "samples come when their class has",
-            )
+            if self.scope == "teacher":
+                log.warning("%d of %d classes have no vote for any feature: %s", silent.sum(), len(rows), _ONES)
+            else:
+                _warn_of_silence()
             rows[silent] = 1.0
         return rows
+
+
+class _Votes:
+    """Votes given, and samples that could give one, counted per class."""
+
+    classes: np.ndarray
+    votes: np.ndarray
+    samples: np.ndarray
+
+    def __init__(self, before: "_Votes | None", Z: np.ndarray, y: np.ndarray):
+        present = np.unique(y)
+        self.classes = present if before is None else np.union1d(before.classes, present)
+        self.votes, self.samples = np.zeros((2, len(self.classes), Z.shape[1]))
+        if before is not None:
+            old = positions(before.classes, self.classes)[0]
+            self.votes[old], self.samples[old] = before.votes, before.samples
+        order = np.argsort(y, kind="stable")
+        starts, at = np.searchsorted(y[order], present), positions(present, self.classes)[0]
+        for total, part in zip((self.votes, self.samples), _split(Z), strict=True):
+            total[at] += np.add.reduceat(part[order], starts, axis=0, dtype=np.float64)
+
+    def of(self, c: int) -> np.ndarray:
+        """Votes and samples of a class, (2, d); zero if it was not met."""
+        at, unknown = positions(np.array([c]), self.classes)
+        return np.vstack([self.votes[at], self.samples[at]]) * (not unknown[0])
 
 
 def _split(Z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -172,13 +230,8 @@ class CrossClasses(_ClassLevel):
         self.irrelevant = irrelevant
         check_positive(self, "irrelevant")
 
-    def fit(self, Z: np.ndarray, y: np.ndarray) -> Self:
-        """Count the votes of the training pool, all classes together."""
-        return super().fit(Z, np.zeros(len(y), int))
-
-    def relevance(self, Z: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """One row per sample, in stream order."""
-        return super().relevance(Z, np.zeros(len(y), int))
+    def _groups(self, y: np.ndarray) -> np.ndarray:
+        return np.zeros(len(y), int)
 
     def _strength(self, votes: np.ndarray, samples: np.ndarray) -> np.ndarray:
         return (votes > 0).astype(np.float64)

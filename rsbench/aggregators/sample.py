@@ -1,11 +1,33 @@
 """Relevance from each sample's own annotation."""
 
+from typing import Self
+
 import numpy as np
 
 from rsbench.errors import check_positive
 
 
-class Sample:
+class _OwnVotes:
+    """Relevance from a sample's own votes alone, so that any part of the stream can be asked for."""
+
+    def fit(self, Z: np.ndarray, y: np.ndarray) -> Self:
+        """Nothing to learn from other samples."""
+        return self
+
+    partial_fit = fit
+
+    def see(self, Z: np.ndarray, y: np.ndarray) -> None:
+        """Nothing to keep."""
+
+    def relevance(self, Z: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """One row per sample."""
+        return self._rows(np.asarray(Z))
+
+    def _rows(self, Z: np.ndarray) -> np.ndarray:
+        raise NotImplementedError
+
+
+class Sample(_OwnVotes):
     """r = irrelevant + (relevant - irrelevant) * z: the annotator's marks, taken as they are.
 
     A sample that nobody annotated is taken as it is: all ones.
@@ -27,25 +49,15 @@ class Sample:
         check_positive(self, "relevant")
         check_positive(self, "irrelevant")
 
-    def fit(self, Z: np.ndarray, y: np.ndarray) -> "Sample":
-        """Nothing to learn from other samples."""
-        return self
-
-    def relevance(self, Z: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """One row per sample."""
-        Z = np.asarray(Z, np.float64)
+    def _rows(self, Z: np.ndarray) -> np.ndarray:
+        Z = Z.astype(np.float64)
         R = self.irrelevant + (self.relevant - self.irrelevant) * np.nan_to_num(Z)
         R[np.isnan(Z).all(axis=1)] = 1.0
         return R
 
 
-class Ones:
+class Ones(_OwnVotes):
     """All ones: every feature of every sample is relevant, whatever the annotation says."""
 
-    def fit(self, Z: np.ndarray, y: np.ndarray) -> "Ones":
-        """Nothing to learn."""
-        return self
-
-    def relevance(self, Z: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """One row of ones per sample."""
+    def _rows(self, Z: np.ndarray) -> np.ndarray:
         return np.ones(Z.shape)

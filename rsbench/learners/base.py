@@ -87,12 +87,16 @@ class Learner:
         first = not hasattr(self, "classes_")
         if first and classes is None:
             raise ValueError("classes must be passed on the first call to partial_fit.")
-        if not first and classes is not None and not np.array_equal(np.unique(classes), self.classes_):
+        if not first and classes is not None and not self._are_known(classes):
             raise ValueError(f"classes={classes!r} differ from those of the first call, {self.classes_!r}.")
         X, y = self._check_X(X, reset=first), self._check_y(y)
         if first:
             self._set_classes(np.unique(classes), X)
         return X, self._encode(X, y)
+
+    def _are_known(self, classes: Any) -> bool:
+        """Whether these are the classes of the first call; mostly they come as they were, and need no sorting."""
+        return np.array_equal(classes, self.classes_) or np.array_equal(np.unique(classes), self.classes_)
 
     def _set_classes(self, classes: np.ndarray, X: np.ndarray) -> None:
         self.check_params()

@@ -69,8 +69,9 @@ class _Protocol:
         if self.test == "mask" and mask is None:
             raise UserError("protocol.test=mask needs a data set with a fixed test set ('test', one bool per sample)")
         train, held = {}, []
+        members = np.split(np.argsort(y, kind="stable"), np.cumsum(np.bincount(y))[:-1])
         for c in self._select(y, rng):
-            samples = np.flatnonzero(y == c)
+            samples = members[c]
             if self.test == "mask":
                 assert mask is not None
                 train[int(c)], out = rng.permutation(samples[~mask[samples]]), samples[mask[samples]]
@@ -117,8 +118,9 @@ class PerClass(_Protocol):
         """Steps of indices, and test indices."""
         steps = self.samples_per_class
         train, held = self._split(y, test, rng, learned=steps)
+        counts = np.bincount(y)
         for c, samples in train.items():
-            total = int(np.sum(y == c))
+            total = counts[c]
             if len(samples) < steps or (self.test == "rest" and total == steps):
                 raise UserError(
                     f"class {c} has {total} samples, {len(samples)} of them to learn from: too few for "

@@ -1,0 +1,186 @@
+"""The blocked engine against the plain loop, one sample at a time."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rsbench.learners import SVMFF, Ellipsotron, FeatureScaling, Lean
+from rsbench.learners.engine import block_size, learn
+
+
+def plain(W, y, score, step, predict, tau):
+    """What `learn` promises, as plainly as it can be said."""
+    margins = []
+    for i, pos in enumerate(y):
+        others = np.arange(len(W)) != pos
+        scores, predicted = W @ score[i], W @ predict[i]
+        neg = int(np.where(others, scores, -np.inf).argmax())
+        margins.append(float(predicted[pos] - predicted[others].max()))
+        loss = 1.0 - float(scores[pos] - scores[neg])
+        if loss > 0:
+            t = tau(loss, float(score[i] @ step[i]))
+            W[pos] += t * step[i]
+            W[neg] -= t * step[i]
+    return np.array(margins)
+
+
+#: Up to more classes that move in a block than one product would write.
+shapes = st.tuples(st.integers(2, 150), st.integers(1, 30), st.integers(1, 150))
+blocks = st.sampled_from([None, 1, 2, 3, 16, 1000])
+seeds = st.integers(0, 2**32 - 1)
+
+
+def rows(kind, X, R):
+    """What each family of learners scores, along which it steps, and on what it predicts."""
+    return {"lean": (X, X, X), "scaling": (R * X, R * X, X), "ellipsotron": (X, R * R * X, X)}[kind]
+
+
+def labels(rng, n, classes, repeated):
+    """Random ones, or long repeats of the same: blocks in which classes move more than once."""
+    drawn = rng.integers(classes, size=n)
+    return np.sort(drawn) if repeated else drawn
+
+
+@settings(deadline=None, max_examples=200)
+@given(shapes, blocks, st.sampled_from(["lean", "scaling", "ellipsotron"]), st.booleans(), st.booleans(), seeds)
+def test_with_exact_arithmetic_blocks_are_the_plain_loop_to_the_bit(shape, block, kind, repeated, started, seed):
+    """Small whole numbers and steps by powers of two have no rounding, but ties in abundance."""
+    classes, d, n = shape
+    rng = np.random.default_rng(seed)
+    X, R = rng.integers(-2, 3, (n, d)).astype(float), rng.integers(0, 3, (n, d)).astype(float)
+    y = labels(rng, n, classes, repeated)
+    start = rng.integers(-1, 2, (classes, d)) * 0.25 * started
+    one, two = start.copy(), start.copy()
+
+    def tau(loss, squared_norm):
+        return 0.0 if squared_norm == 0 else 0.25 if loss < 1.5 else 0.125
+
+    score, step, predict = rows(kind, X, R)
+    expected = plain(one, y, score, step, predict, tau)
+    np.testing.assert_array_equal(learn(two, y, score, step, predict, tau, block), expected)
+    np.testing.assert_array_equal(two, one)
+
+
+@settings(deadline=None, max_examples=200)
+@given(
+    shapes,
+    blocks,
+    st.sampled_from(["lean", "scaling", "ellipsotron"]),
+    st.sampled_from(["pa", "pa1", "pa2"]),
+    st.sampled_from(["hard", "soft", "ones", "nothing"]),
+    st.booleans(),
+    seeds,
+)
+def test_blocks_are_the_plain_loop_but_for_rounding(shape, block, kind, variant, pattern, repeated, seed):
+    classes, d, n = shape
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(size=(n, d)), labels(rng, n, classes, repeated)
+    R = {
+        "hard": np.where(rng.random((n, d)) < 0.3, 1.0, 1e-10),
+        "soft": rng.random((n, d)) + 0.05,
+        "ones": np.ones((n, d)),
+        "nothing": np.full((n, d), 1e-10),
+    }[pattern]
+    start = rng.normal(
+        size=(classes, d)
+    )  # untouched classes would tie at zero; two that moved may tie but for rounding
+    one, two, tau = start.copy(), start.copy(), Lean(variant=variant).tau
+    score, step, predict = rows(kind, X, R)
+    expected = plain(one, y, score, step, predict, tau)
+    found = learn(two, y, score, step, predict, tau, block)
+    scale = max(1.0, float(np.abs(one).max()))
+    np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-10 * scale)
+    np.testing.assert_allclose(two, one, rtol=1e-10, atol=1e-10 * scale)
+
+
+@pytest.mark.parametrize("kind", ["lean", "scaling", "ellipsotron"])
+@pytest.mark.parametrize("block", [None, 7, 64])
+def test_single_precision_predicts_the_same(kind, block, rng):
+    n, d, classes = 300, 40, 20
+    prototypes = rng.normal(size=(classes, d))
+    y = rng.integers(classes, size=n)
+    X = (prototypes[y] + 0.5 * rng.normal(size=(n, d))).astype(np.float32)
+    R = np.where(rng.random((n, d)) < 0.3, 1.0, 1e-10)
+    one, two = np.zeros((classes, d), np.float32), np.zeros((classes, d), np.float32)
+    score, step, predict = rows(kind, X, R)
+    expected = plain(one, y, score, step, predict, Lean().tau)
+    found = learn(two, y, score, step, predict, Lean().tau, block)
+    assert two.dtype == np.float32
+    certain = np.abs(expected) > 1e-4
+    assert certain.mean() > 0.9 and ((found > 0) == (expected > 0))[certain].all()
+    scores = X @ one.T
+    first, second = np.sort(scores, axis=1)[:, :-3:-1].T
+    assert ((X @ two.T).argmax(1) == scores.argmax(1))[first - second > 1e-4].all()
+
+
+@pytest.mark.parametrize("level", [1e-10, 1e-30, 1e-100])
+def test_steps_too_small_for_single_precision_are_still_taken(level, rng):
+    """An exact step along tiny relevance is as long as any: the learner's own precision must not round it away."""
+    X, y = rng.normal(size=(40, 6)).astype(np.float32), rng.integers(4, size=40)
+    step = level**2 * X.astype(np.float64)
+    one, two = np.zeros((4, 6), np.float32), np.zeros((4, 6), np.float32)
+    tau = Lean(variant="pa").tau
+    plain(one, y, X, step, X, tau)
+    learn(two, y, X, step, X, tau, 8)
+    assert np.abs(one).max() > 0.1
+    np.testing.assert_allclose(two, one, rtol=1e-3, atol=1e-3)
+
+
+def test_no_tau_is_asked_for_without_a_loss_and_each_sample_asks_once(rng):
+    X, y = rng.normal(size=(50, 8)), rng.integers(5, size=50)
+    asked = []
+
+    def tau(loss, squared_norm):
+        asked.append((loss, squared_norm))
+        return 0.5
+
+    one, sixteen = (learn(np.zeros((5, 8)), y, X, X, X, tau, block) for block in (1, 16))
+    assert len(asked) == 2 * (one < 1).sum() < 100
+    first, second = np.split(np.array(asked), 2)
+    np.testing.assert_allclose(first[:, 0], 1 - one[one < 1])
+    np.testing.assert_allclose(second, first)
+    np.testing.assert_allclose(sixteen, one)
+
+
+@pytest.mark.parametrize("learner", [Lean, FeatureScaling, Ellipsotron, SVMFF])
+def test_how_a_stream_is_cut_does_not_matter(learner, rng):
+    n, d, classes = 200, 12, 300  # blocks of 34 at most
+    X, y = rng.normal(size=(n, d)), rng.integers(classes, size=n)
+    R = np.where(rng.random((n, d)) < 0.4, 1.0, 0.1)
+    name = {Lean: None, SVMFF: "annotation"}.get(learner, "relevance")
+    found = []
+    for cuts in ([], [1], [7, 8, 150], list(range(1, n))):
+        made = learner()
+        parts = np.split(np.arange(n), cuts)
+        margins = [made.prequential(X[i], y[i], np.arange(classes), **({name: R[i]} if name else {})) for i in parts]
+        found.append((np.concatenate(margins), made.coef_))
+    for margins, weights in found[1:]:
+        np.testing.assert_allclose(margins, found[0][0], atol=1e-10)
+        np.testing.assert_allclose(weights, found[0][1], atol=1e-10)
+
+
+def test_threads_do_not_change_the_result(tmp_path):
+    script = """
+import sys
+import numpy as np
+from rsbench.learners import Ellipsotron
+rng = np.random.default_rng(0)
+X, y = rng.normal(size=(600, 300)), rng.integers(400, size=600)
+np.save(sys.argv[1], Ellipsotron().fit(X, y, relevance=rng.random(X.shape)).coef_)
+"""
+    for threads in ("1", "2"):
+        environment = {**os.environ, "OMP_NUM_THREADS": threads, "OPENBLAS_NUM_THREADS": threads}
+        subprocess.run([sys.executable, "-c", script, str(tmp_path / threads)], env=environment, check=True)
+    one, two = (np.load(tmp_path / f"{threads}.npy") for threads in ("1", "2"))
+    np.testing.assert_allclose(one, two, rtol=1e-10, atol=1e-10)
+
+
+def test_blocks_grow_with_classes_within_bounds():
+    sizes = [block_size(classes, 300) for classes in (10, 50, 1000, 10_000, 10**6)]
+    assert sizes == sorted(sizes) and sizes[0] > 1 and sizes[-1] <= 256
+    assert block_size(2, 2000) == 1  # nothing to gain: W stays at hand
