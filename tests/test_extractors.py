@@ -777,7 +777,7 @@ def test_a_whole_command_from_pixels_to_the_record(make_cub, resnet, tmp_path):
     client = MlflowClient(f"sqlite:///{tmp_path / 'outputs' / 'mlflow.db'}")
     (experiment,) = (e for e in client.search_experiments() if e.name == "rsbench")
     run = client.search_runs([experiment.experiment_id], "tags.method = 'lean'")[0]
-    assert run.data.metrics["detectors.validation_auc"] == info["data"]["details"]["detectors"]["validation_auc"]
+    assert run.data.metrics["detectors/validation_auc"] == info["data"]["details"]["detectors"]["validation_auc"]
     assert run.data.tags["detectors.backbone"] == str(resnet)
 
 

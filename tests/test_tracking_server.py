@@ -183,7 +183,7 @@ def check_store(uri, experiment, jobs, parents=1):
     known = {run.info.run_id for run in found}
     for child in children:
         assert child.data.tags["mlflow.parentRunId"] in known
-        assert len(client.get_metric_history(child.info.run_id, "test_error")) == 5
+        assert len(client.get_metric_history(child.info.run_id, "error/test_error")) == 5
         files = {file.path for file in client.list_artifacts(child.info.run_id)}
         assert files == {"classes.csv", "curves.csv", "run.json", "summary.json"}
 
