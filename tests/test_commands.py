@@ -2,6 +2,7 @@
 
 import csv
 import fcntl
+import functools
 import json
 import os
 import pty
@@ -461,7 +462,10 @@ def test_ctrl_c_leaves_finished_runs_and_their_table(tmp_path):
     (tmp_path / "plugins").mkdir()
     (tmp_path / "plugins" / "slow.py").write_text(SLOW)
     command = [sys.executable, "-m", "rsbench", "-m", "method=lean,slow", "tracking=none", *SMALL]
-    job = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    # Tests that run in the background of a shell inherit that it ignores Ctrl-C.
+    heeded = functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    pipe = subprocess.PIPE
+    job = subprocess.Popen(command, cwd=tmp_path, stdout=pipe, stderr=pipe, text=True, preexec_fn=heeded)
     for _ in range(300):
         if list(tmp_path.glob("outputs/sweeps/*/0/curves.csv")) and list(tmp_path.glob("outputs/sweeps/*/1")):
             break
