@@ -90,9 +90,9 @@ def t_interval(values: Sequence[float] | np.ndarray, level: float = 0.95, overla
 @functools.cache
 def critical_t(level: float, n: int) -> float:
     """Student's t that n values exceed, either way, with probability 1 - level."""
-    from scipy import stats
+    from scipy.special import stdtrit  # scipy.stats takes long to import
 
-    return float(stats.t.ppf((1 + level) / 2, n - 1))
+    return float(stdtrit(n - 1, (1 + level) / 2))
 
 
 def bootstrap_interval(values: Sequence[float] | np.ndarray, level: float = 0.95, seed: int = 0) -> Interval:
@@ -117,7 +117,7 @@ def paired_t(differences: np.ndarray, overlap: float = 0.0) -> Any:
     Of one row of differences, or of many at once. Nadeau & Bengio (2003): the variance of the mean is
     s² (1/n + n_test/n_train), not s²/n. Without any spread there is nothing to judge a difference by: NaN.
     """
-    from scipy import stats
+    from scipy.special import stdtr
 
     n, mean = differences.shape[-1], differences.mean(axis=-1)
     if n < 2:
@@ -126,7 +126,7 @@ def paired_t(differences: np.ndarray, overlap: float = 0.0) -> Any:
     with np.errstate(divide="ignore", invalid="ignore"):
         t = mean / (deviation * np.sqrt(1 / n + overlap))
     none = np.where(mean == 0, 1.0, np.nan)
-    return np.where(_has_spread(differences), 2 * stats.t.sf(abs(t), n - 1), none)[()]
+    return np.where(_has_spread(differences), 2 * stdtr(n - 1, -abs(t)), none)[()]
 
 
 def _has_spread(differences: np.ndarray) -> np.ndarray:
@@ -136,10 +136,10 @@ def _has_spread(differences: np.ndarray) -> np.ndarray:
 
 def wilcoxon(differences: np.ndarray) -> float | None:
     """Wilcoxon's signed-rank p; None where so few pairs could never be significant."""
-    from scipy import stats
-
     if len(differences) < ENOUGH_FOR_WILCOXON or not differences.any():
         return None
+    from scipy import stats
+
     return float(stats.wilcoxon(differences).pvalue)
 
 
