@@ -62,8 +62,9 @@ class Cache:
             raise UserError(f"cannot read the cache entry {path}: {error.strerror}. {_FIX}") from None
         arrays = _decode(content)
         if arrays is None:
-            log.warning("cache entry %s is damaged: removed, to be made again", path)
-            path.unlink(missing_ok=True)
+            log.warning("cache entry %s is damaged: to be made again", path)
+            with contextlib.suppress(OSError):  # where nothing can be written, it will not be kept either
+                path.unlink(missing_ok=True)
         return arrays
 
     def put(self, key: str, **arrays: np.ndarray) -> None:

@@ -6,6 +6,7 @@ work side by side, and two that want the same one share it. What fails is not ke
 
 import dataclasses
 import json
+import logging
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +14,8 @@ import numpy as np
 
 from rsbench.cache import Cache
 from rsbench.run import SeedResult
+
+log = logging.getLogger(__name__)
 
 
 def seed_result(
@@ -29,7 +32,21 @@ def seed_result(
     cache = Cache(f"seeds/{fingerprint[:32]}")
     known = cache.make(str(seed), f"computing seed {seed}", make, side_by_side=True, anew=force)
     # Read back in either case, so that a fresh result and a reused one cannot differ.
-    return SeedResult(**json.loads(known["json"].tobytes())), not computed
+    result = _read(known, seed)
+    if result is None:
+        log.warning("what was kept of seed %d is not its result: computed again", seed)
+        result = _read(cache.make(str(seed), f"computing seed {seed}", make, side_by_side=True, anew=True), seed)
+        assert result is not None
+    return result, not computed
+
+
+def _read(entry: dict[str, np.ndarray], seed: int) -> SeedResult | None:
+    """The result in an entry; None if it is another seed's, or something else."""
+    try:
+        result = SeedResult(**json.loads(entry["json"].tobytes()))
+        return result if {row["seed"] for row in (*result.rows, *result.per_class)} == {seed} else None
+    except (KeyError, TypeError, ValueError):
+        return None
 
 
 def _plain(value: Any) -> Any:

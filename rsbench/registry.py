@@ -13,6 +13,7 @@ import logging
 import os
 import re
 import sys
+import sysconfig
 import time
 import traceback
 import types
@@ -87,21 +88,8 @@ class Plugin:
 
     #: Folder with its presets, if it ships one.
     conf: Path | None = None
-
-    @property
-    def identity(self) -> str:
-        """A hash of its sources: the file, or everything in the package."""
-        digest = hashlib.sha256()
-        for path in self._sources():
-            digest.update(path.name.encode() + b"\0" + path.read_bytes())
-        return digest.hexdigest()
-
-    def _sources(self) -> list[Path]:
-        if self.file is None:
-            return []
-        if self.file.name != "__init__.py":
-            return [self.file]
-        return sorted(path for kind in ("py", "yaml") for path in self.file.parent.rglob(f"*.{kind}"))
+    #: A hash of its sources as they were imported: people edit while a sweep goes on.
+    identity: str = ""
 
 
 @dataclass(frozen=True)
@@ -161,7 +149,7 @@ class Registry:
 
     def add(self, plugin: str, load: Callable[[], Any], version: str | None = None) -> None:
         """Load one plugin and take in its components, all of them or none."""
-        started = time.perf_counter()
+        started, before = time.perf_counter(), set(sys.modules)
         try:
             with contained():
                 module = load()
@@ -172,7 +160,7 @@ class Registry:
                 try:
                     self._plugins.check_pending()
                     found = list(self._collect(plugin, module))
-                    about = _about(plugin, module, version, 1000 * (time.perf_counter() - started))
+                    about = _about(plugin, module, version, 1000 * (time.perf_counter() - started), before)
                     self._check_presets(about)
                 except BaseException:
                     self._plugins.unregister(module)
@@ -296,13 +284,52 @@ def _check_marked(module: Any) -> None:
             raise UserError(f"{name} is not marked as a hook: put @rsbench.hookimpl before it")
 
 
-def _about(plugin: str, module: Any, version: str | None, milliseconds: float) -> Plugin:
+def _about(plugin: str, module: Any, version: str | None, milliseconds: float, before: set[str]) -> Plugin:
     file = getattr(module, "__file__", None)
     path = Path(file).resolve() if file else None
     # Beside a module that is neither a package nor dropped in, `conf` may be anybody's.
     owns = hasattr(module, "__path__") or getattr(module, "__name__", "").startswith(_DROPPED_IN)
     conf = path.parent / "conf" if path and owns and not plugin.startswith("rsbench.") else None
-    return Plugin(plugin, version, path, milliseconds, conf if conf is not None and conf.is_dir() else None)
+    presets = conf if conf is not None and conf.is_dir() else None
+    # Of rsbench's own, the hash of all its sources is enough.
+    identity = "" if plugin.startswith("rsbench.") else _identity(_sources(module, before))
+    return Plugin(plugin, version, path, milliseconds, presets, identity)
+
+
+def _identity(sources: Iterable[Path]) -> str:
+    digest = hashlib.sha256()
+    for path in sources:
+        with contextlib.suppress(OSError):  # a module may say that it is in a file that is not there
+            digest.update(path.name.encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()
+
+
+def _sources(module: Any, before: set[str]) -> list[Path]:
+    """A plugin's files: its package's, and those of other modules beside it that it brought in or refers to."""
+    top = sys.modules.get(str(getattr(module, "__name__", "")).partition(".")[0], module)
+    files = {
+        path
+        for folder in getattr(top, "__path__", ())
+        for path in Path(folder).rglob("*")
+        if path.suffix in _SOURCES and "__pycache__" not in path.parts
+    }
+    referred = {
+        getattr(value, "__module__", None) or getattr(value, "__name__", None) for value in vars(module).values()
+    }
+    for name in {module.__name__, *(set(sys.modules) - before), *(name for name in referred if isinstance(name, str))}:
+        file = getattr(sys.modules.get(name), "__file__", None)
+        if file and (name == module.__name__ or _is_somebodys(Path(file).resolve())):
+            files.add(Path(file).resolve())
+    return sorted(files)
+
+
+_SOURCES = (".py", ".yaml", ".yml", ".json", ".so", ".pyd")
+
+
+def _is_somebodys(file: Path) -> bool:
+    """Whether a module is neither Python's, nor an installed package's, nor ours."""
+    theirs = [Path(place).resolve() for place in sysconfig.get_paths().values()] + [Path(__file__).resolve().parent]
+    return not any(file.is_relative_to(place) for place in theirs)
 
 
 @contextlib.contextmanager

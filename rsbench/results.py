@@ -44,6 +44,7 @@ INFO = (
     *("seeds", "versions", "git_commit", "data", "classes", "unit", "tuned", "seconds"),
 )
 SWEEP_FILE = "sweep.json"
+_SUPERSEDED = "superseded.csv"
 ARTIFACTS_FOLDER = "mlflow-artifacts"
 
 #: Settings that cannot change a seed's numbers. Where data come from is none: their content is in the fingerprint
@@ -76,11 +77,11 @@ class Record:
         """Write what was run and the summary, then let the curves appear."""
         info = {"id": uuid.uuid4().hex, **info}
         run = Run(self.folder, info, _columns(self._rows))
-        (self.folder / "curves.csv").unlink(missing_ok=True)  # of a run that this one replaces: no mixture is finished
         write_whole(self.folder / "run.json", _to_json(info))
         write_whole(self.folder / "summary.json", _to_json(run.summary()))
         write_whole(self.folder / "classes.csv", _to_csv(self._classes, CLASS_COLUMNS))
         write_whole(self.folder / "curves.csv", _to_csv(self._rows, COLUMNS))
+        (self.folder / _SUPERSEDED).unlink(missing_ok=True)
         return run
 
 
@@ -210,6 +211,11 @@ def finished(folder: Path) -> Run | None:
     with contextlib.suppress(UserError):
         return read(folder)
     return None
+
+
+def set_aside(folder: Path) -> None:
+    """Let a finished run that other code or settings are about to replace be unfinished, and lose nothing of it yet."""
+    os.replace(folder / "curves.csv", folder / _SUPERSEDED)
 
 
 def find(folder: Path, damaged: list[str] | None = None) -> list[Run]:

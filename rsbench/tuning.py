@@ -29,6 +29,7 @@ def candidates(grid: dict[str, Any] | None) -> list[dict[str, Any]]:
             if name == "name" or not isinstance(tried, list) or not tried:
                 raise UserError(f"tune.{kind}.{name}={tried!r}, expected a list of values to try, [0.1,1,10]")
             values[f"{kind}.{name}"] = tried
+    values = dict(sorted(values.items()))  # their order decides between equals
     return [dict(zip(values, chosen, strict=True)) for chosen in itertools.product(*values.values())] if values else []
 
 

@@ -1,5 +1,7 @@
 """Sweeps that survive: seeds computed once, commands that go on where they stopped, parallel jobs, full disks."""
 
+import dataclasses
+import importlib
 import importlib.util
 import json
 import os
@@ -22,7 +24,8 @@ from rsbench import registry, results
 from rsbench.cache import Cache
 from rsbench.errors import UserError
 from rsbench.kept import seed_result
-from rsbench.run import run_seed
+from rsbench.measures import MEASURES
+from rsbench.run import SeedResult, run_seed
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -474,3 +477,107 @@ def test_outputs_that_may_only_be_read_are_said_and_kept(tmp_path):
         assert diary(tmp_path) == {1: 3}
     finally:
         subprocess.run(["umount", str(disk)], check=True)
+
+
+LEARNER = """
+from rsbench.learners import Lean
+
+class Mine(Lean):
+    SIGN = 1
+
+    def step_vector(self, X, R):
+        return self.SIGN * X
+"""
+HOOK = """
+from rsbench import hookimpl
+from {} import Mine
+
+@hookimpl
+def rsbench_learners():
+    return {{"mine": Mine}}
+"""
+MINE = ("learner=mine", "tracking=none", *SMALL)
+
+
+def loaded(file):
+    """A registry with the drop-in file alone."""
+    found = registry.Registry()
+    found.add(str(file), lambda: registry._load_file(file))
+    assert not found.broken
+    return found
+
+
+def test_a_plugin_is_known_by_all_of_its_sources_as_they_were_imported(tmp_path, monkeypatch):
+    package = tmp_path / "site" / "mypkg"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("")
+    (package / "learner.py").write_text(LEARNER)
+    (package / "hooks.py").write_text(HOOK.format("mypkg.learner"))
+    (tmp_path / "drop.py").write_text(HOOK.format("helper"))
+    (tmp_path / "site" / "helper.py").write_text(LEARNER)
+    monkeypatch.syspath_prepend(str(tmp_path / "site"))
+
+    def identities():
+        for name in [name for name in sys.modules if name.partition(".")[0] in ("mypkg", "helper")]:
+            del sys.modules[name]
+        importlib.invalidate_caches()
+        packed = registry.Registry()
+        packed.add("mypkg", lambda: importlib.import_module("mypkg.hooks"))
+        dropped = loaded(tmp_path / "drop.py")
+        return packed.plugins["mypkg"][0], dropped.plugins[str(tmp_path / "drop.py")][0]
+
+    first = identities()
+    known = [plugin.identity for plugin in first]
+    for edited in (package / "learner.py", tmp_path / "site" / "helper.py"):
+        edited.write_text(LEARNER.replace("SIGN = 1", "SIGN = -1 "))
+    assert [plugin.identity for plugin in first] == known  # what is in memory is what was hashed
+    second = [plugin.identity for plugin in identities()]
+    assert second[0] != known[0] and second[1] != known[1] and all(second + known)
+
+
+def test_results_of_other_code_do_not_stand_for_those_of_this(tmp_path):
+    (tmp_path / "plugins").mkdir()
+    plugin = tmp_path / "plugins" / "mine.py"
+    plugin.write_text(
+        LEARNER + HOOK.partition("from {} import Mine")[0] + HOOK.partition("from {} import Mine")[2].format()
+    )
+    command = ("-m", "learner.C=1,2", *MINE, "hydra.sweep.dir=s")
+    assert rsbench(*command, cwd=tmp_path).returncode == 0
+    plugin.write_text(
+        plugin.read_text()
+        .replace("SIGN = 1", "SIGN = -1")
+        .replace("return self.SIGN", "assert self.C < 2\n        return self.SIGN")
+    )
+    done = rsbench(*command, cwd=tmp_path)
+    assert done.returncode == 1 and "1 of 2 runs failed" in done.stderr
+    (run,) = results.find(tmp_path / "s")
+    assert run.info["config"]["learner"]["C"] == 1 and "1 done, 1 failed" in rsbench("status", "s", cwd=tmp_path).stdout
+    assert (tmp_path / "s" / "1" / "superseded.csv").exists()  # nothing is lost of it either
+    plugin.write_text(plugin.read_text().replace("assert self.C < 2", "pass"))
+    assert rsbench(*command, cwd=tmp_path).returncode == 0
+    assert len(results.find(tmp_path / "s")) == 2 and not (tmp_path / "s" / "1" / "superseded.csv").exists()
+
+
+def test_jobs_that_share_a_folder_are_refused(tmp_path):
+    done = rsbench("-m", "method=lean,ellipsotron", "tracking=none", *SMALL, "hydra.sweep.subdir=x", cwd=tmp_path)
+    assert done.returncode == 1 and "jobs 0 and 1 share the folder" in done.stderr and "Traceback" not in done.stderr
+    (run,) = results.find(tmp_path)
+    assert run.info["method"] == "lean"
+
+
+def test_a_sweep_beside_its_own_tracking_store_ends_well(tmp_path):
+    done = rsbench("-m", "method=lean,ellipsotron", *SMALL, "hydra.sweep.dir=outputs", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("content", [b"{}", b"[1]", b"garbage", None])
+def test_what_is_kept_but_is_no_result_of_the_seed_is_computed_again(content, tmp_path, caplog):
+    def result(seed):
+        row = {"seed": seed, "step": 1, "samples": 1, **dict.fromkeys(MEASURES, 0.5)}
+        return SeedResult([row], 2, {"pool": 1, "test": 1}, {}, [], {})
+
+    content = content or json.dumps(dataclasses.asdict(result(7))).encode()
+    Cache("seeds/f").put("3", json=np.frombuffer(content, np.uint8))
+    found, reused = seed_result("f", 3, lambda: result(3))
+    assert found == result(3) and not reused and "computed again" in caplog.text
+    assert seed_result("f", 3, lambda: result(4)) == (result(3), True)

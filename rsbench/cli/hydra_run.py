@@ -28,7 +28,7 @@ from rsbench.cli.job import job
 from rsbench.cli.status import ERROR_FILE, jobs_of
 from rsbench.errors import UserError
 from rsbench.files import alone
-from rsbench.results import SWEEP_FILE, Run, find, read, read_sweep, write_sweep
+from rsbench.results import ARTIFACTS_FOLDER, SWEEP_FILE, Run, find, read, read_sweep, write_sweep
 
 #: Hydra flags that only show something.
 _SHOW = {"--help", "-h", "--hydra-help", "--version", "--cfg", "-c", "--info", "-i", "--shell-completion", "-sc"}
@@ -89,6 +89,8 @@ def _run(command: Command) -> int:
         print("\nstopped", file=sys.stderr)
         raise
     except Exception as error:  # outside of jobs, whose own errors are told by _sum_up
+        if isinstance(error, ValueError) and str(error).startswith("No trials are completed"):
+            raise UserError("no trial came to its end, so none is the best") from error
         if type(error).__name__ != "TerminatedWorkerError":
             raise
         cause = "a worker process was killed, perhaps for want of memory, and joblib gave up"
@@ -107,7 +109,7 @@ def _settle(command: Command, folder: Path) -> None:
     else:
         taken = [folder / file for file in _RESULTS if (folder / file).exists()]
         if command.is_sweep:
-            taken += [path for file in _RESULTS for path in folder.rglob(file)]
+            taken += [path for file in _RESULTS for path in _all(file, folder, command)]
         if taken:
             raise UserError(f"{folder} holds the results of another command ({taken[0].name}): choose a new folder")
     if command.is_sweep:
@@ -165,7 +167,8 @@ def _sum_up(command: Command, folder: Path, new: bool, status: str) -> bool:
     failed = {file: file.read_text().partition("\n\n") for file in _all(ERROR_FILE, folder, command)}
     unexpected = [file for file, (_, _, trace) in failed.items() if trace]
     good = len(runs) == len(finished)
-    if finished or unexpected or status == "KILLED":
+    interrupted = [job for job in jobs_of(folder) if job.cause == "interrupted"]
+    if finished or unexpected or interrupted or status == "KILLED":
         good &= _try(_close_sweep, folder, status)
         good &= _try(_show_runs, runs, folder)
         good &= _try(_end_tracking, command, runs, folder)
@@ -222,7 +225,9 @@ def _clear(folder: Path, new: bool) -> None:
 
 def _all(name: str, folder: Path, command: Command) -> list[Path]:
     """The files of that name that the command's jobs have written."""
-    return sorted(folder.rglob(name)) if command.is_sweep else [path for path in (folder / name,) if path.exists()]
+    if not command.is_sweep:
+        return [path for path in (folder / name,) if path.exists()]
+    return sorted(path for path in folder.rglob(name) if ARTIFACTS_FOLDER not in path.parts)
 
 
 def _show_runs(runs: list[Run], folder: Path) -> None:

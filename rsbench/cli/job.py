@@ -71,6 +71,7 @@ def _compute(config: dict[str, Any], folder: Path, sweep: dict[str, Any] | None)
     method, preprocessor = _method(config), _preprocessor(config)
     label = " ".join([method, *([] if preprocessor == "none" else [preprocessor]), *_swept_values(sweep)])
     started = time.perf_counter()
+    results.code_identity()  # of the sources as they are now, not once data have been read for hours
     check_settings(config)
     tracking = settings(config["tracking"], Path(HydraConfig.get().runtime.cwd))
     spec = Spec(registry.load(), config)
@@ -86,6 +87,8 @@ def _compute(config: dict[str, Any], folder: Path, sweep: dict[str, Any] | None)
     earlier = results.finished(folder)
     if earlier and not config["force"] and earlier.answers(fingerprint, seeds):
         return earlier, False
+    if earlier:
+        results.set_aside(folder)
     done, reused = _learn(spec, data, seeds, fingerprint, label)
     record = results.Record(folder)
     for result in done.values():

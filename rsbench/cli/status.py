@@ -41,6 +41,13 @@ def being_run(folder: Path, number: int) -> Iterator[None]:
         lock.acquire()
     except OSError as error:
         raise UserError(f"cannot write to the output folder {folder}: {error.strerror}") from None
+    others = [other for other in _numbers(folder) if other != number]
+    if others:
+        lock.release()
+        raise UserError(
+            f"jobs {others[0]} and {number} share the folder {folder}: hydra.sweep.subdir has to tell jobs apart, "
+            "such as hydra.sweep.subdir='${hydra.job.num}'"
+        )
     try:
         yield
     finally:
