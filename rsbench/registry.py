@@ -304,21 +304,21 @@ def _identity(sources: Iterable[Path]) -> str:
     return digest.hexdigest()
 
 
-def _sources(module: Any, before: set[str]) -> list[Path]:
+def _sources(plugin: Any, before: set[str]) -> list[Path]:
     """A plugin's files: its package's, and those of other modules beside it that it brought in or refers to."""
-    top = sys.modules.get(str(getattr(module, "__name__", "")).partition(".")[0], module)
+    own = plugin.__name__ if isinstance(plugin, types.ModuleType) else getattr(plugin, "__module__", "")
+    module = sys.modules.get(own)
     files = {
         path
-        for folder in getattr(top, "__path__", ())
+        for folder in getattr(sys.modules.get(own.partition(".")[0]), "__path__", ())
         for path in Path(folder).rglob("*")
         if path.suffix in _SOURCES and "__pycache__" not in path.parts
     }
-    referred = {
-        getattr(value, "__module__", None) or getattr(value, "__name__", None) for value in vars(module).values()
-    }
-    for name in {module.__name__, *(set(sys.modules) - before), *(name for name in referred if isinstance(name, str))}:
+    globals_ = vars(module).values() if module else ()
+    referred = {getattr(value, "__module__", None) or getattr(value, "__name__", None) for value in globals_}
+    for name in {own, *(set(sys.modules) - before), *(name for name in referred if isinstance(name, str))}:
         file = getattr(sys.modules.get(name), "__file__", None)
-        if file and (name == module.__name__ or _is_somebodys(Path(file).resolve())):
+        if file and (name == own or _is_somebodys(Path(file).resolve())):
             files.add(Path(file).resolve())
     return sorted(files)
 

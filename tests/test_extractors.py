@@ -154,7 +154,7 @@ def test_damaged_entries_are_made_again(birds, resnet, caplog, monkeypatch):
     entries[1].write_bytes(content)
     again, _ = image_features(birds.images, backbone, 4)
     np.testing.assert_array_equal(first, again)
-    assert caplog.text.count("is damaged: removed") == 2
+    assert caplog.text.count("is damaged: to be made again") == 2
 
 
 KILL = """
