@@ -85,9 +85,9 @@ class Record:
         return run
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Run:
-    """A finished run."""
+    """A finished run; each is itself, whatever another one holds."""
 
     folder: Path
     info: dict[str, Any]

@@ -20,7 +20,7 @@ from rsbench.errors import UserError, first_line, is_number
 from rsbench.files import alone
 from rsbench.measures import MEASURES
 from rsbench.report import FILES
-from rsbench.report.labels import command, commands, data_label, flatten
+from rsbench.report.labels import command, commands, data_label, flatten, hints, is_simulated
 from rsbench.results import ARTIFACTS_FOLDER, Run, find, read_sweep, sweep_folder
 
 log = logging.getLogger(__name__)
@@ -174,8 +174,7 @@ class Tracker:
             return
         self._attach(run_id, folder, FILES)
         if runs:
-            simulated = any(run.info["data"]["simulated"] for run in runs)
-            self._client.set_tag(run_id, "simulated", str(simulated).lower())
+            self._client.set_tag(run_id, "simulated", str(is_simulated(runs)).lower())
             self._client.set_tag(run_id, "data", data_label(runs))
             self._client.set_tag(run_id, "mlflow.note.content", _note(runs, "\n".join(commands(runs))))
         self._end(run_id, status)
@@ -261,9 +260,8 @@ def provenance(run: Run) -> dict[str, str]:
 def _note(runs: list[Run], repeat: str) -> str:
     """What MLflow shows as the description: a warning, if there is one to give, and how to repeat the run."""
     warning = ""
-    if any(run.info["data"]["simulated"] for run in runs):
-        hints = dict.fromkeys(run.info["data"].get("how_to_get_real") for run in runs)
-        told = " ".join(f"{hint}." for hint in hints if hint)
+    if is_simulated(runs):
+        told = " ".join(hints(runs))
         warning = f"**Simulated data**: these numbers say nothing about the real data set. {told}\n\n"
     return f"{warning}Repeat it:\n\n```\n{repeat}\n```"
 

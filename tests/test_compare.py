@@ -23,6 +23,7 @@ from rsbench.compare import (
 )
 from rsbench.errors import UserError
 from rsbench.report import make_comparisons
+from rsbench.report.collect import Group
 from rsbench.results import COLUMNS, Run
 
 
@@ -34,7 +35,7 @@ def run(values, label="lean", **info):
     curves |= {"seed": seeds.ravel(), "step": steps.ravel(), "samples": steps.ravel()}
     about = {
         "label": label, "method": label.split()[0], "unit": "samples per class", "seeds": list(range(values.shape[1])),
-        "data": {"identity": "x"}, "config": {"protocol": {"name": "per_class"}}, "samples": {"pool": 100, "test": 60},
+        "data": {"identity": "x", "simulated": False}, "config": {"protocol": {"name": "per_class"}}, "samples": {"pool": 100, "test": 60},
     }  # fmt: skip
     return Run(Path("x"), {**about, **info}, curves)
 
@@ -156,7 +157,7 @@ def test_one_seed_gives_no_certainty():
 @pytest.mark.parametrize(
     ("change", "what"),
     [
-        ({"data": {"identity": "y"}}, "data differ"),
+        ({"data": {"identity": "y", "simulated": False}}, "data differ"),
         ({"config": {"protocol": {"name": "stream"}}}, "protocol differ"),
         ({"seeds": [7, 8]}, "seeds differ"),
         ({"samples": {"pool": 50, "test": 60}}, "samples differ"),
@@ -198,7 +199,7 @@ def test_a_thousand_runs_are_compared_with_the_first_alone(rng):
 def test_a_sweep_is_compared_with_its_first_run_in_words_and_numbers(rng):
     base = 0.5 + 0.01 * rng.normal(size=(20, 5))
     runs = [run(base), run(base - 0.1 + 0.01 * rng.normal(size=base.shape), "ellipsotron"), run(base, "twin")]
-    text, table = make_comparisons(runs)
+    text, table = make_comparisons(Group(runs))
     rows = {
         line.split("|")[1].strip(): [cell.strip() for cell in line.split("|")[2:-1]]
         for line in text.splitlines()
@@ -215,9 +216,11 @@ def test_a_sweep_is_compared_with_its_first_run_in_words_and_numbers(rng):
 
 def test_what_cannot_be_compared_is_said():
     values = np.full((20, 2), 0.5)
-    text, table = make_comparisons([run(values), run(values, "other", data={"identity": "y"})])
+    text, table = make_comparisons(
+        Group([run(values), run(values, "other", data={"identity": "y", "simulated": False})])
+    )
     assert table is None and "Not compared seed by seed: lean and other" in text and "data differ" in text
-    text, _ = make_comparisons([run(values[:, :1]), run(values[:, :1], "other")])
+    text, _ = make_comparisons(Group([run(values[:, :1]), run(values[:, :1], "other")]))
     assert "| other  |" in text and "nan" not in text and "Holm" not in text
-    _, table = make_comparisons([run(values), run(values - 0.1, "=HYPERLINK()")])
+    _, table = make_comparisons(Group([run(values), run(values - 0.1, "=HYPERLINK()")]))
     assert "'=HYPERLINK()" in table and ",=" not in table

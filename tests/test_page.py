@@ -128,7 +128,7 @@ def test_swept_number_becomes_an_axis(tmp_path):
 def test_runs_on_other_data_are_a_group_of_their_own(tmp_path):
     other = {"name": "sun", "identity": "xyz", "simulated": False}
     runs = [*three(tmp_path), write_run(tmp_path / "3", "b", data=other)]
-    assert [len(group) for group in groups(runs)] == [3, 1]
+    assert [len(group.runs) for group in groups(runs)] == [3, 1]
     text = make_page(runs)
     assert "2 groups that cannot be compared" in text and text.count("<h2>") == 2
 

@@ -4,11 +4,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rsbench.files import write_whole
-from rsbench.report.collect import groups, not_numbers
+from rsbench.report.collect import Group, groups
 from rsbench.report.comparisons import make_comparisons
 from rsbench.report.figure import draw
 from rsbench.report.findings import findings
-from rsbench.report.labels import group_titles
 from rsbench.report.page import make_page
 from rsbench.report.table import make_latex, make_tables
 from rsbench.results import Run
@@ -21,7 +20,8 @@ FILES = ("report.html", "table.md", "table.tex", "comparisons.csv", "curves.png"
 
 def write_report(runs: list[Run], folder: Path, left_out: Sequence[str] = ()) -> str:
     """Write all files of a report into a folder; the tables and words, for the terminal."""
-    compared, pairs = _compare_groups(runs)
+    parts = groups(runs)
+    compared, pairs = _compare_groups(parts)
     text = make_tables(runs) + compared
     if pairs:
         write_whole(folder / "comparisons.csv", pairs)
@@ -29,21 +29,20 @@ def write_report(runs: list[Run], folder: Path, left_out: Sequence[str] = ()) ->
         (folder / "comparisons.csv").unlink(missing_ok=True)  # of an earlier report, on other runs
     write_whole(folder / "table.md", text)
     write_whole(folder / "table.tex", make_latex(runs))
-    write_whole(folder / "report.html", make_page(runs, left_out))
+    write_whole(folder / "report.html", make_page(runs, left_out, parts))
     draw(runs, *(folder / f"curves.{ending}" for ending in ("png", "pdf", "svg")))
     return text
 
 
-def _compare_groups(runs: list[Run]) -> tuple[str, str]:
+def _compare_groups(parts: list[Group]) -> tuple[str, str]:
     """Comparisons within groups of runs that can be compared, in words; and all of their pairs as CSV."""
-    good = [run for run in runs if not not_numbers(run)]
-    text = "".join(f"\n{problem}.\n" for run in runs if (problem := not_numbers(run)))
-    found, rows = groups(good), ""
-    for group, title in zip(found, group_titles(found), strict=True):
-        told, pairs = make_comparisons(group) if len(group) > 1 else ("", None)
-        if len(found) > 1:
-            alone = "" if len(group) > 1 else f"{group[0].info['label']}: nothing here to compare it with.\n"
-            text += f"\n{title}:\n{alone}"
+    text = "".join(f"\n{problem}.\n" for group in parts for problem in group.problems)
+    compared, rows = [group for group in parts if group.good], ""
+    for group in compared:
+        told, pairs = make_comparisons(group) if len(group.good) > 1 else ("", None)
+        if len(compared) > 1:
+            alone = "" if len(group.good) > 1 else f"{group.good[0].info['label']}: nothing here to compare it with.\n"
+            text += f"\n{group.title}:\n{alone}"
         text += f"\n{told}" if told else ""
         if pairs is not None:
             rows += pairs if not rows else pairs.partition("\n")[2]
@@ -51,7 +50,6 @@ def _compare_groups(runs: list[Run]) -> tuple[str, str]:
     return text, rows
 
 
-def _in_words(runs: list[Run]) -> str:
-    found = findings(runs)
-    lines = "".join(f"- {line}\n" for line in found.lines)
-    return f"\nIn words. {found.note}\n\n{lines}" if lines else ""
+def _in_words(group: Group) -> str:
+    lines = "".join(f"- {line}\n" for line in group.findings.lines)
+    return f"\nIn words. {group.findings.note}\n\n{lines}" if lines else ""

@@ -2,14 +2,17 @@
 
 import contextlib
 import dataclasses
+import functools
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
-from rsbench.compare import comparison_key
+from rsbench.compare import Comparison, compare, comparison_key
 from rsbench.errors import UserError, first_line
 from rsbench.measures import MEASURES
+from rsbench.report.findings import Findings, findings
+from rsbench.report.labels import group_titles
 from rsbench.results import Run, find, read
 
 #: What a report cannot do without of a run's record.
@@ -91,12 +94,45 @@ def not_numbers(run: Run) -> str | None:
     return None
 
 
-def groups(runs: list[Run]) -> list[list[Run]]:
+@dataclass
+class Group:
+    """Runs that can be compared seed by seed, and what that shows; made once for all parts of a report."""
+
+    runs: list[Run]
+    title: str = ""
+
+    @functools.cached_property
+    def problems(self) -> list[str]:
+        """What is wrong with those that are not compared."""
+        return [problem for run in self.runs if (problem := not_numbers(run))]
+
+    @functools.cached_property
+    def good(self) -> list[Run]:
+        """Those that are compared."""
+        return [run for run in self.runs if not not_numbers(run)] if self.problems else self.runs
+
+    @functools.cached_property
+    def comparisons(self) -> list[Comparison]:
+        """All pairs; an error says why there are none."""
+        return compare(self.good)
+
+    @functools.cached_property
+    def findings(self) -> Findings:
+        """What can be said in words; nothing where runs cannot be compared."""
+        try:
+            return findings(self.good)
+        except UserError:
+            return Findings()
+
+
+def groups(runs: list[Run]) -> list[Group]:
     """Runs by what they must share to be compared seed by seed, in the order of their first ones."""
     found: dict[str, list[Run]] = {}
     for run in runs:
         found.setdefault(repr(comparison_key(run)), []).append(run)
-    return [_tell_apart(group) for group in found.values()]
+    apart = [_tell_apart(group) for group in found.values()]
+    titles = group_titles([group[0] for group in apart])
+    return [Group(group, title) for group, title in zip(apart, titles, strict=True)]
 
 
 def _tell_apart(runs: list[Run]) -> list[Run]:

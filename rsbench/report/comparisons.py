@@ -10,11 +10,12 @@ from rsbench.compare import (
     MOST_IN_PAIRS,
     WHY_CORRECTED,
     Comparison,
-    compare,
     compared_step,
     families,
 )
 from rsbench.errors import UserError
+from rsbench.report.collect import Group
+from rsbench.report.labels import is_simulated, p_text, signed
 from rsbench.report.table import markdown
 from rsbench.results import Run
 
@@ -24,17 +25,18 @@ COLUMNS = (
 )
 
 
-def make_comparisons(runs: list[Run]) -> tuple[str, str | None]:
+def make_comparisons(group: Group) -> tuple[str, str | None]:
     """Runs against the first one of their family, in words and numbers; and all pairs as CSV, if there are any."""
+    runs = group.good
     try:
-        found = compare(runs)
+        found = group.comparisons
     except UserError as error:
         return f"Not compared seed by seed: {error}.\n", None
     if not found:
         return "", None
     step, seeds = compared_step(runs[0]), runs[0].seeds
     shown = against_first(runs, found)
-    simulated = " (SIMULATED data)" if any(run.info["data"].get("simulated") for run in runs) else ""
+    simulated = " (SIMULATED data)" if is_simulated(runs) else ""
     heads = ["method", "against", "difference", "95 % interval", "win/tie/loss", "p"]
     lines = [
         f"Differences in cumulative error at {step} {runs[0].info['unit']}, in points, seed by seed{simulated}; "
@@ -56,8 +58,8 @@ def make_comparisons(runs: list[Run]) -> tuple[str, str | None]:
 
 def against_first(runs: list[Run], found: list[Comparison]) -> list[Comparison]:
     """The comparisons of each family with its first run."""
-    firsts = {id(family[0]) for family in families(runs)}
-    return [comparison for comparison in found if id(comparison.one) in firsts]
+    firsts = {family[0] for family in families(runs)}
+    return [comparison for comparison in found if comparison.one in firsts]
 
 
 def family_sizes(runs: list[Run]) -> str:
@@ -92,17 +94,6 @@ def _row(comparison: Comparison) -> list[str]:
         f"{comparison.losses}/{comparison.ties}/{comparison.wins}",
         p_text(comparison.p_holm),
     ]
-
-
-def signed(value: float) -> str:
-    """A difference of errors in points, with its sign; nothing is +0.0, however it was rounded."""
-    shown = f"{100 * value:+.1f}"
-    return "+0.0" if shown == "-0.0" else shown
-
-
-def p_text(p: float) -> str:
-    """A p value as people write it."""
-    return "-" if math.isnan(p) else "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
 def _to_csv(found: list[Comparison], step: int, seeds: int) -> str:

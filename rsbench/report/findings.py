@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rsbench.compare import Comparison, compare_pair, compared_step, holm, interaction
-from rsbench.report.comparisons import p_text, signed
-from rsbench.report.labels import flatten, swept_axis
+from rsbench.report.labels import flatten, is_simulated, p_text, signed, swept_axis
 from rsbench.results import Run
 
 _SCORES = {"none": "raw", "center": "centred", "standardize": "standardised", "l2": "normalised"}
@@ -99,9 +98,8 @@ def _note(runs: list[Run]) -> str:
             "in brackets the 95 % interval of each difference by itself; p, and clearly better, by tests corrected "
             "(Holm) for the methods compared with lean in that sentence"
         )
-    simulated = any(run.info["data"].get("simulated") for run in runs)
     note = f"Cumulative error at {compared_step(runs[0])} {runs[0].info['unit']}, in points; {sure}."
-    return ("SIMULATED data, evidence of nothing. " if simulated else "") + note
+    return ("SIMULATED data, evidence of nothing. " if is_simulated(runs) else "") + note
 
 
 def _about_scores(runs: list[Run], family: str) -> Iterator[str]:
@@ -114,18 +112,16 @@ def _about_scores(runs: list[Run], family: str) -> Iterator[str]:
         lean, rich = _lean(runs, name), [run for run in _with(runs, name) if not _is_lean(run)]
         if lean is None or not rich:
             continue
-        comparisons = [compare_pair(run, lean) for run in rich]
-        ps = holm([comparison.p_corrected for comparison in comparisons])
-        clear = [run for run, p, c in zip(rich, ps, comparisons, strict=True) if p < 0.05 and c.difference.mean < 0]
+        tests = _corrected([(run, lean) for run in rich])
+        clear = [run for run in rich if tests[run].clearly_less]
         best = min(clear or rich, key=_error)
         winners[name] = best if clear else None
-        i = rich.index(best)
-        harm = ps[i] < 0.05 and comparisons[i].difference.mean > 0
-        verb = "helps" if clear else "does harm" if harm else "shows no clear gain"
+        test = tests[best]
+        verb = "helps" if clear else "does harm" if test.clearly_more else "shows no clear gain"
         yield (
             f"{f'{family}, on' if family else 'On'} {scores(name)} scores rich supervision {verb}: the best method "
-            f"with it, {best.info['method']}, has {points(comparisons[i])} against {lean.info['method']} "
-            f"({_percent(best)} and {_percent(lean)}, p {_equals(ps[i])}); {len(clear)} of {len(rich)} clearly better."
+            f"with it, {best.info['method']}, has {points(test.comparison)} against {lean.info['method']} "
+            f"({_percent(best)} and {_percent(lean)}, p {_equals(test.p)}); {len(clear)} of {len(rich)} clearly better."
         )
     of = f" {family[0].lower()}{family[1:]}" if family else ""
     yield from _reversal(runs, winners, of)
@@ -161,31 +157,46 @@ def _gains_less(runs: list[Run], winner: Run, name: str, other: str) -> bool:
 
 def _about_axis(runs: list[Run], key: str, values: list[float]) -> Iterator[str]:
     """For each method how its error follows the swept setting, and where it is clearly better than lean learning."""
-    at = dict(zip(map(id, runs), values, strict=True))
+    at = dict(zip(runs, values, strict=True))
     for preprocessor in dict.fromkeys(run.info["preprocessor"] for run in runs):
-        mine = sorted(_with(runs, preprocessor), key=lambda run: at[id(run)])
-        leans = {at[id(run)]: run for run in mine if _is_lean(run)}
-        rich = [run for run in mine if not _is_lean(run) and at[id(run)] in leans]
-        comparisons = [compare_pair(run, leans[at[id(run)]]) for run in rich]
-        clear = [run for run, better in zip(rich, _clearly_better(comparisons), strict=True) if better]
+        mine = sorted(_with(runs, preprocessor), key=lambda run: at[run])
+        leans = {at[run]: run for run in mine if _is_lean(run)}
+        tests = _corrected([(run, leans[at[run]]) for run in mine if not _is_lean(run) and at[run] in leans])
         for method in dict.fromkeys(run.info["method"] for run in mine):
             own = [run for run in mine if run.info["method"] == method]
+            first, last = own[0], own[-1]
             line = (
-                f"On {scores(preprocessor)} scores {method} goes from {_percent(own[0])} at {key}={at[id(own[0])]:g} "
-                f"to {_percent(own[-1])} at {at[id(own[-1])]:g}"
+                f"On {scores(preprocessor)} scores {method} goes from {_percent(first)} at {key}={at[first]:g} "
+                f"to {_percent(last)} at {at[last]:g}"
             )
-            if any(run in rich for run in own):
-                better = [f"{at[id(run)]:g}" for run in own if run in clear]
-                line += (
-                    f"; clearly better than lean at {_and(better)}" if better else "; nowhere clearly better than lean"
-                )
+            if any(run in tests for run in own):
+                better = [f"{at[run]:g}" for run in own if run in tests and tests[run].clearly_less]
+                where = f"clearly better than lean at {_and(better)}" if better else "nowhere clearly better than lean"
+                line = f"{line}; {where}"
             yield f"{line}."
 
 
-def _clearly_better(comparisons: list[Comparison]) -> list[bool]:
-    """Which first runs have the lower error, by tests corrected for each other (Holm)."""
-    corrected = holm([comparison.p_corrected for comparison in comparisons])
-    return [p < 0.05 and c.difference.mean < 0 for p, c in zip(corrected, comparisons, strict=True)]
+@dataclass(frozen=True)
+class Test:
+    """A comparison, with its p corrected for those that it was made with."""
+
+    comparison: Comparison
+    p: float
+
+    @property
+    def clearly_less(self) -> bool:
+        return self.p < 0.05 and self.comparison.difference.mean < 0
+
+    @property
+    def clearly_more(self) -> bool:
+        return self.p < 0.05 and self.comparison.difference.mean > 0
+
+
+def _corrected(pairs: list[tuple[Run, Run]]) -> dict[Run, Test]:
+    """The first run of each pair against the second, by tests corrected for each other (Holm)."""
+    comparisons = [compare_pair(*pair) for pair in pairs]
+    ps = holm([comparison.p_corrected for comparison in comparisons])
+    return {c.one: Test(c, p) for c, p in zip(comparisons, ps, strict=True)}
 
 
 def _contrasts(runs: list[Run], plain: list[Run]) -> Iterator[Contrast]:

@@ -1,5 +1,6 @@
 """What tells runs apart, so that tables and figures name just that."""
 
+import math
 import shlex
 from pathlib import Path
 from typing import Any
@@ -64,18 +65,40 @@ def _differs_within_method(runs: list[Run], values: list[Any]) -> bool:
     return any(len(values) > 1 for values in by_method.values())
 
 
+def signed(value: float) -> str:
+    """A difference of errors in points, with its sign; nothing is +0.0, however it was rounded."""
+    shown = f"{100 * value:+.1f}"
+    return "+0.0" if shown == "-0.0" else shown
+
+
+def p_text(p: float) -> str:
+    """A p value as people write it."""
+    return "-" if math.isnan(p) else "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def is_simulated(runs: list[Run]) -> bool:
+    """Whether any of the data are simulated."""
+    return any(run.info["data"]["simulated"] for run in runs)
+
+
+def hints(runs: list[Run]) -> list[str]:
+    """How to come by the real data, a sentence each."""
+    told = dict.fromkeys(run.info["data"].get("how_to_get_real") for run in runs)
+    return [f"{hint}." for hint in told if hint]
+
+
 def data_label(runs: list[Run]) -> str:
     """The data sets of the runs, with a warning where they are simulated."""
     names = dict.fromkeys((_data_name(run), run.info["data"]["simulated"]) for run in runs)
     return ", ".join(f"{name} (SIMULATED)" if simulated else name for name, simulated in names)
 
 
-def group_titles(groups: list[list[Run]]) -> list[str]:
-    """What the runs of each group have in common; where that does not tell groups apart, what does."""
-    titles = [_group_title(runs[0]) for runs in groups]
+def group_titles(firsts: list[Run]) -> list[str]:
+    """What groups of runs have in common, by the first of each; where that does not tell them apart, what does."""
+    titles = [_group_title(run) for run in firsts]
     return [
-        title if titles.count(title) == 1 else f"{title}, {_telling(runs[0])}"
-        for title, runs in zip(titles, groups, strict=True)
+        title if titles.count(title) == 1 else f"{title}, {_telling(run)}"
+        for title, run in zip(titles, firsts, strict=True)
     ]
 
 

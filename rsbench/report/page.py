@@ -17,7 +17,6 @@ from rsbench.compare import (
     Needed,
     area_under_curve,
     bootstrap_interval,
-    compare,
     compared_step,
     critical_t,
     levels,
@@ -27,12 +26,25 @@ from rsbench.compare import (
 from rsbench.errors import UserError
 from rsbench.measures import MEASURES
 from rsbench.paper import published
-from rsbench.report.collect import groups, not_numbers
-from rsbench.report.comparisons import against_first, family_sizes, p_text, signed, wilcoxon_note
+from rsbench.report.collect import Group, groups
+from rsbench.report.comparisons import against_first, family_sizes, wilcoxon_note
 from rsbench.report.figure import against, against_samples, is_wide
-from rsbench.report.findings import Findings, change, findings, points, scores
-from rsbench.report.labels import commands, data_details, data_label, flatten, group_titles, swept_axis, varying
+from rsbench.report.findings import Findings, change, points, scores
+from rsbench.report.labels import (
+    commands,
+    data_details,
+    data_label,
+    flatten,
+    hints,
+    is_simulated,
+    p_text,
+    signed,
+    swept_axis,
+    varying,
+)
 from rsbench.report.markup import Cell, bullets, number, plain, table, text_of
+from rsbench.report.table import MEASURES as TABLED
+from rsbench.report.table import lowest, mean_text
 from rsbench.results import Run
 
 _HERE = Path(__file__).parent
@@ -49,25 +61,20 @@ _MOST_BY_CLASS = 60
 _CLASSES_SHOWN = 400
 
 
-def make_page(runs: list[Run], left_out: Sequence[str] = ()) -> str:
-    """The report of these runs, as HTML."""
-    parts = groups(runs)
-    simulated = any(run.info["data"]["simulated"] for run in runs)
+def make_page(runs: list[Run], left_out: Sequence[str] = (), parts: list[Group] | None = None) -> str:
+    """The report of these runs, as HTML; `parts` are their groups, if somebody has made them already."""
+    parts = parts or groups(runs)
     title = _title(runs)
-    body = [_header(title, runs, group_titles(parts), simulated, bool(left_out))]
-    titles = group_titles(parts)
-    overview = [_overview(len(parts), runs)] if len(parts) > 1 and swept_axis(runs) else []
-    body += [
-        "<main>",
-        *overview,
-        *(_group(i, part, titles) for i, part in enumerate(parts)),
-        _repeat(runs),
-        _what(runs),
-    ]
+    overview = len(parts) > 1 and swept_axis(runs) is not None
+    body = [_header(title, runs, parts, bool(left_out)), "<main>"]
+    if overview:  # of what makes groups of runs, such as the number of classes
+        body.append(f"<h2>All runs</h2>{_chart(len(parts))}")
+    body += [_group(i, part, len(parts)) for i, part in enumerate(parts)]
+    body += [_repeat(runs), _what(runs)]
     if left_out:
         body.append(f"<h2 id=left-out>Left out</h2>{bullets(left_out)}")
     body += ["</main>", f"<footer>Made by rsbench {text_of(__version__)} from the records on disk.</footer>"]
-    charts = [_charted(part, name) for part, name in zip(parts, titles, strict=True)]
+    charts = [_charted(part.runs, part.title) for part in parts]
     charts += [_charted(runs, "All runs")] if overview else []
     payload = {"measures": _MEASURE_NAMES, "groups": charts}
     # A "<" inside a script could end it.
@@ -90,17 +97,17 @@ def _title(runs: list[Run]) -> str:
     return f"{', '.join(experiments) or 'rsbench'}: {data_label(runs)}"
 
 
-def _header(title: str, runs: list[Run], parts: list[str], simulated: bool, left_out: bool) -> str:
+def _header(title: str, runs: list[Run], parts: list[Group], left_out: bool) -> str:
+    simulated = is_simulated(runs)
     badge = ' <span class="badge">SIMULATED</span>' if simulated else ""
     count = f"{len(runs)} run{'' if len(runs) == 1 else 's'}"
-    links = [(f"group-{i}", name) for i, name in enumerate(parts)] if len(parts) > 1 else []
+    links = [(f"group-{i}", part.title) for i, part in enumerate(parts)]
     if len(parts) == 1:
         links = [("curves-0", "Curves"), ("results-0", "Results"), ("pairs-0", "Comparisons"), ("needed-0", "Samples")]
     links += [("repeat", "Repeat it"), ("what", "What was run"), *([("left-out", "Left out")] if left_out else [])]
     warning = ""
     if simulated:
-        hints = dict.fromkeys(run.info["data"].get("how_to_get_real") for run in runs)
-        told = " ".join(f"{text_of(hint)}." for hint in hints if hint)
+        told = " ".join(map(text_of, hints(runs)))
         warning = (
             f'<p class="warning"><strong>Simulated data.</strong> These numbers say nothing about the real data set, '
             f"nor about the paper's. {told}</p>"
@@ -113,25 +120,28 @@ def _header(title: str, runs: list[Run], parts: list[str], simulated: bool, left
     )
 
 
-def _group(i: int, runs: list[Run], titles: list[str]) -> str:
+def _chart(i: int) -> str:
+    return f'<figure class="chart" id="chart-{i}" style="margin:0"></figure>'
+
+
+def _group(i: int, group: Group, of: int) -> str:
     """Everything on runs that can be compared with each other."""
-    bad = [problem for run in runs if (problem := not_numbers(run))]
-    good = [run for run in runs if not not_numbers(run)]
-    parts = [f'<section id="group-{i}">', f"<h2>{text_of(titles[i])}</h2>" if len(titles) > 1 else ""]
-    parts += [f'<p class="note">{text_of(line)}</p>' for line in data_details(runs)]
-    words = _findings(good)
+    words = group.findings
+    parts = [f'<section id="group-{i}">', f"<h2>{text_of(group.title)}</h2>" if of > 1 else ""]
+    parts += [f'<p class="note">{text_of(line)}</p>' for line in data_details(group.runs)]
     if words.claims:
         parts += [f'<p class="note">{text_of(words.note)}</p>{bullets(words.claims, "words")}']
-    parts += [bullets(bad, "words") if bad else ""]
-    parts += [f'<h3 id="curves-{i}">Curves</h3><figure class="chart" id="chart-{i}" style="margin:0"></figure>']
+    parts += [bullets(group.problems, "words") if group.problems else ""]
+    parts += [f'<h3 id="curves-{i}">Curves</h3>{_chart(i)}']
     parts += [
         f'<noscript><p class="note">The curves need JavaScript; every number is in the tables.</p></noscript>'
-        f'<h3 id="results-{i}">Results</h3>{_results(runs)}'
+        f'<h3 id="results-{i}">Results</h3>{_results(group.runs)}'
     ]
-    if good:
+    if group.good:
         parts += [_controls(i, words)] if words.contrasts else []
-        parts += [f'<h3 id="pairs-{i}">Seed by seed</h3>{_pairs(good)}']
-        parts += [f'<h3 id="needed-{i}">Samples needed</h3>{_needed(good)}', _by_class(good), _bounds(good)]
+        parts += [f'<h3 id="pairs-{i}">Seed by seed</h3>{_pairs(group)}']
+        parts += [f'<h3 id="needed-{i}">Samples needed</h3>{_needed(group.good)}']
+        parts += [_by_class(group.good), _bounds(group.good)]
     return "\n".join([*parts, "</section>"])
 
 
@@ -159,23 +169,9 @@ def _changed(comparison: Comparison | None) -> Cell:
     return Cell(points(comparison), comparison.difference.mean, {"better": "best", "worse": "worse"}.get(word, ""))
 
 
-def _overview(i: int, runs: list[Run]) -> str:
-    """All runs against a setting that makes them groups of their own, such as the number of classes."""
-    return f'<h2>All runs</h2><figure class="chart" id="chart-{i}" style="margin:0"></figure>'
-
-
-def _findings(runs: list[Run]) -> Findings:
-    """What can be said in words; nothing where runs cannot be compared."""
-    try:
-        return findings(runs)
-    except UserError:
-        return Findings()
-
-
 def _results(runs: list[Run]) -> str:
     """The leaderboards of error and loss."""
-    errors = _leaderboard(runs, "cumulative_error", "Cumulative error, %", 100, 1)
-    return errors + _leaderboard(runs, "cumulative_loss", "Cumulative loss", 1, 0)
+    return "".join(_leaderboard(runs, *measure) for measure in TABLED)
 
 
 def _leaderboard(runs: list[Run], measure: str, title: str, scale: int, digits: int) -> str:
@@ -189,19 +185,21 @@ def _leaderboard(runs: list[Run], measure: str, title: str, scale: int, digits: 
     header += [f"95 % @{fixed}{name}" for name in kinds]
     header += [text for step in steps for text in (f"paper @{step}", "difference")] if with_paper else []
     order = np.argsort([_at(run, measure, fixed) for run in runs], kind="stable")
-    best = [min(filter(math.isfinite, (_at(run, measure, step) for run in runs)), default=0) for step in steps]
+    best = [lowest(runs, measure, step) for step in steps]
     rows = []
     for rank, i in enumerate(order):
         run = runs[i]
         row: list[Any] = [Cell(str(rank + 1), rank), run.info["method"], run.info["preprocessor"]]
         row += [plain(values[i]) for values in extra.values()]
-        row += [_mean_cell(run, measure, step, scale, digits, best[j]) for j, step in enumerate(steps)]
+        for j, step in enumerate(steps):
+            look = "best" if run in best[j] else ""
+            row.append(Cell(mean_text(run, measure, step, scale, digits), _sort(_at(run, measure, step)), look))
         row += [_interval_cell(run, measure, fixed, scale, digits, interval) for interval in kinds.values()]
         for step, figure in zip(steps, cited[i], strict=True) if with_paper else ():
             gap = None if figure is None else scale * _at(run, measure, step) - figure
             row += [number(figure, "g"), number(gap, f"+.{digits}f")]
         rows.append(row)
-    caption = f"{title}, mean ± standard error, best first; the lowest of each column stands out."
+    caption = f"{title.capitalize()}, mean ± standard error, best first; the lowest of each column stands out."
     return table(header, rows, caption, text=3 + len(extra), minor=1)
 
 
@@ -224,21 +222,17 @@ def _at(run: Run, measure: str, step: int) -> float:
     return float(run.mean(measure)[run.steps.index(step)]) if step in run.steps else math.nan
 
 
-def _mean_cell(run: Run, measure: str, step: int, scale: float, digits: int, best: float) -> Cell:
-    mean = _at(run, measure, step)
-    if math.isnan(mean):
-        return Cell("–")
-    deviation = run.standard_error(measure)[run.steps.index(step)]
-    spread = "" if math.isnan(deviation) else f" ± {scale * deviation:.{digits}f}"
-    return Cell(f"{scale * mean:.{digits}f}{spread}", mean, "best" if mean == best else "")
+def _sort(value: float) -> float | None:
+    return value if math.isfinite(value) else None
 
 
-def _pairs(runs: list[Run]) -> str:
+def _pairs(group: Group) -> str:
     """Every run against the first one of its family."""
+    runs = group.good
     if len(runs) < 2:
         return '<p class="note">A single run: nothing to compare it with.</p>'
     try:
-        found = compare(runs)
+        found = group.comparisons
     except UserError as error:
         return f'<p class="note">Not compared: {text_of(error)}.</p>'
     header = ["method", "against", "difference", "95 % interval", "effect size", "win / tie / loss", "p, paired t"]

@@ -3,21 +3,22 @@
 import math
 
 from rsbench.paper import CLASSES, published
-from rsbench.report.labels import data_details, data_label, varying
+from rsbench.report.labels import data_details, data_label, hints, is_simulated, varying
 from rsbench.results import Run
 
-_MEASURES = (("cumulative_error", "cumulative error %", 100, 1), ("cumulative_loss", "cumulative loss", 1, 0))
+#: What tables show: measure, title, by how much it is multiplied, digits.
+MEASURES = (("cumulative_error", "cumulative error %", 100, 1), ("cumulative_loss", "cumulative loss", 1, 0))
 
 
 def make_tables(runs: list[Run]) -> str:
     """Cumulative error and loss of each run, mean ± standard error, beside the paper's figures."""
     lines = [_about(runs)]
     lines += [*data_details(runs), *_other_classes(runs)]
-    for measure, title, scale, digits in _MEASURES:
+    for measure, title, scale, digits in MEASURES:
         lines += ["", *_table(runs, measure, title, scale, digits)]
-    if any(run.info["data"]["simulated"] for run in runs):
+    if is_simulated(runs):
         lines += ["", "SIMULATED data: these numbers say nothing about the real data set, nor about the paper's."]
-        lines += [f"{hint}." for hint in dict.fromkeys(run.info["data"].get("how_to_get_real") for run in runs) if hint]
+        lines += hints(runs)
     return "\n".join(lines) + "\n"
 
 
@@ -48,14 +49,15 @@ def _table(runs: list[Run], measure: str, title: str, scale: float, digits: int)
     rows = []
     for i, run in enumerate(runs):
         row = [run.info["method"], run.info["preprocessor"], *(f"{values[i]}" for values in extra.values())]
-        row += [_cell(run, measure, step, scale, digits) for step in steps]
+        row += [mean_text(run, measure, step, scale, digits) for step in steps]
         if with_paper:
             row += ["–" if figure is None else f"{figure:g}" for figure in cited[i]]
         rows.append(row)
     return markdown([header, *rows], left=2)
 
 
-def _cell(run: Run, measure: str, step: int, scale: float, digits: int) -> str:
+def mean_text(run: Run, measure: str, step: int, scale: float, digits: int) -> str:
+    """A run's mean and standard error at a step, or a dash."""
     if step not in run.steps:
         return "–"
     i = run.steps.index(step)
@@ -72,26 +74,25 @@ def make_latex(runs: list[Run]) -> str:
     extra = varying(runs)
     several = len({run.info["preprocessor"] for run in runs}) > 1
     names = ["method", *(["preprocessor"] if several else []), *extra]
-    best = {(measure, step): _lowest(runs, measure, step) for measure, _, _, _ in _MEASURES for step in steps}
+    best = {(measure, step): lowest(runs, measure, step) for measure, _, _, _ in MEASURES for step in steps}
     lines = []
     for i, run in enumerate(runs):
         words = [run.info["method"], *([run.info["preprocessor"]] if several else [])]
         cells = [_latex(str(word)) for word in (*words, *(values[i] for values in extra.values()))]
-        for measure, _, scale, digits in _MEASURES:
+        for measure, _, scale, digits in MEASURES:
             for step in steps:
-                cell = _cell(run, measure, step, scale, digits)
+                cell = mean_text(run, measure, step, scale, digits)
                 shown = cell.replace(" ± ", r" $\pm$ ").replace("–", "--")
                 cells.append(rf"\textbf{{{shown}}}" if run in best[measure, step] else shown)
         lines.append(" & ".join(cells) + r" \\")
     left, n = len(names), len(steps)
-    heads = [rf"\multicolumn{{{n}}}{{c}}{{{_latex(title)}}}" for _, title, _, _ in _MEASURES]
+    heads = [rf"\multicolumn{{{n}}}{{c}}{{{_latex(title)}}}" for _, title, _, _ in MEASURES]
     rules = [rf"\cmidrule(lr){{{left + 1 + k * n}-{left + (k + 1) * n}}}" for k in range(len(heads))]
     at = [f"@{step}" for step in steps] * len(heads)
-    simulated = any(run.info["data"]["simulated"] for run in runs)
     return "\n".join(
         [
             r"% \usepackage{booktabs}",
-            *(["% SIMULATED data: these numbers are evidence of nothing."] if simulated else []),
+            *(["% SIMULATED data: these numbers are evidence of nothing."] if is_simulated(runs) else []),
             r"\begin{table}",
             r"\centering",
             rf"\begin{{tabular}}{{{'l' * left}{'r' * (n * len(heads))}}}",
@@ -110,7 +111,7 @@ def make_latex(runs: list[Run]) -> str:
     )
 
 
-def _lowest(runs: list[Run], measure: str, step: int) -> list[Run]:
+def lowest(runs: list[Run], measure: str, step: int) -> list[Run]:
     """The runs with the lowest mean at a step."""
     means = {i: run.mean(measure)[run.steps.index(step)] for i, run in enumerate(runs) if step in run.steps}
     finite = [mean for mean in means.values() if math.isfinite(mean)]
