@@ -3,13 +3,18 @@
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import settings
 
 from rsbench import registry
 from rsbench.run import Spec
+
+#: Properties are tried on the same examples each time; `--hypothesis-profile=default` looks for new ones.
+settings.load_profile("ci")
 
 DEFAULTS = {
     "dataset": {"name": "synthetic"},
@@ -111,6 +116,33 @@ def make_cub(tmp_path):
 
 def write_numbered(path, lines):
     path.write_text("".join(f"{i + 1} {line}\n" for i, line in enumerate(lines)))
+
+
+@pytest.fixture
+def small_disk():
+    """Makes a folder a disk of its own, of that size."""
+    mounted = []
+
+    def mount(folder, size):
+        if os.geteuid() != 0:
+            pytest.skip("mounting a small disk needs root")
+        folder.mkdir()
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)]).returncode:
+            pytest.skip("a small disk could not be mounted here")
+        mounted.append(folder)
+        return folder
+
+    yield mount
+    for folder in mounted:
+        subprocess.run(["umount", str(folder)], check=True)
+
+
+def wait_for(ready, seconds=60):
+    """Wait until something is so."""
+    end = time.monotonic() + seconds
+    while not ready():
+        assert time.monotonic() < end, "it does not come"
+        time.sleep(0.05)
 
 
 @pytest.fixture
