@@ -29,13 +29,15 @@ def seed_result(
         content = json.dumps(dataclasses.asdict(compute()), default=_plain)
         return {"json": np.frombuffer(content.encode(), np.uint8)}
 
-    cache = Cache(f"seeds/{fingerprint[:32]}")
-    known = cache.make(str(seed), f"computing seed {seed}", make, side_by_side=True, anew=force)
-    # Read back in either case, so that a fresh result and a reused one cannot differ.
-    result = _read(known, seed)
+    def keep(anew: bool) -> SeedResult | None:
+        cache = Cache(f"seeds/{fingerprint[:32]}")
+        # Read back also when it is new, so that a fresh result and a reused one cannot differ.
+        return _read(cache.make(str(seed), f"computing seed {seed}", make, side_by_side=True, anew=anew), seed)
+
+    result = keep(force)
     if result is None:
         log.warning("what was kept of seed %d is not its result: computed again", seed)
-        result = _read(cache.make(str(seed), f"computing seed {seed}", make, side_by_side=True, anew=True), seed)
+        result = keep(anew=True)
         assert result is not None
     return result, not computed
 

@@ -509,22 +509,15 @@ def test_two_commands_at_once_never_share_a_folder(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small disk needs root")
-def test_a_full_disk_is_said_and_earlier_results_stay(tmp_path):
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=300k", "tmpfs", str(disk)]).returncode:
-        pytest.skip("a small disk could not be mounted here")
-    try:
-        first = rsbench("tracking=none", *SMALL, "hydra.run.dir=disk/first", cwd=tmp_path)
-        assert first.returncode == 0, first.stderr
-        before = (disk / "first" / "curves.csv").read_bytes()
-        (disk / "ballast").write_bytes(b"0" * (os.statvfs(disk).f_bavail * os.statvfs(disk).f_frsize - 28_000))
-        args = ("protocol.samples_per_class=11", "seeds=40", "hydra.run.dir=disk/second")
-        done = rsbench("tracking=none", *SMALL, *args, cwd=tmp_path)
-        assert done.returncode == 1 and "No space left on device" in done.stderr, done.stderr
-        assert "Traceback" not in done.stderr
-        assert not (disk / "second" / "curves.csv").exists()
-        assert (disk / "first" / "curves.csv").read_bytes() == before
-    finally:
-        subprocess.run(["umount", str(disk)], check=True)
+def test_a_full_disk_is_said_and_earlier_results_stay(tmp_path, small_disk):
+    disk = small_disk(tmp_path / "disk", "300k")
+    first = rsbench("tracking=none", *SMALL, "hydra.run.dir=disk/first", cwd=tmp_path)
+    assert first.returncode == 0, first.stderr
+    before = (disk / "first" / "curves.csv").read_bytes()
+    (disk / "ballast").write_bytes(b"0" * (os.statvfs(disk).f_bavail * os.statvfs(disk).f_frsize - 28_000))
+    args = ("protocol.samples_per_class=11", "seeds=40", "hydra.run.dir=disk/second")
+    done = rsbench("tracking=none", *SMALL, *args, cwd=tmp_path)
+    assert done.returncode == 1 and "No space left on device" in done.stderr, done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (disk / "second" / "curves.csv").exists()
+    assert (disk / "first" / "curves.csv").read_bytes() == before

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import DAWDLE, SMALL, curves_of, dawdling, rsbench
+from conftest import DAWDLE, SMALL, curves_of, dawdling, rsbench, wait_for
 from omegaconf import OmegaConf
 
 from rsbench import registry, results
@@ -176,13 +176,6 @@ def start(folder, *args):
         cwd=folder, env={**os.environ, **dawdling(folder)}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         start_new_session=True,
     )  # fmt: skip
-
-
-def wait_for(ready, seconds=60):
-    end = time.monotonic() + seconds
-    while not ready():
-        assert time.monotonic() < end, "it does not come"
-        time.sleep(0.05)
 
 
 def test_the_same_command_in_the_same_folder_goes_on(tmp_path):
@@ -425,58 +418,44 @@ def test_thirty_kills_change_no_byte_and_cost_a_seed_each(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small disk needs root")
-def test_a_full_disk_is_survived(tmp_path):
+def test_a_full_disk_is_survived(tmp_path, small_disk):
     """Everything on one small disk: clear error, earlier results intact, and the command goes on once there is room."""
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(disk)]).returncode:
-        pytest.skip("a small disk could not be mounted here")
-    try:
-        dawdle(disk, "hydra.sweep.dir=first")
-        before = {path: path.read_bytes() for path in disk.glob("first/0/*") if path.is_file()}
-        room = os.statvfs(disk).f_bavail * os.statvfs(disk).f_frsize
-        (disk / "ballast").write_bytes(b"0" * (room - 60_000))
-        second = ("learner.C=2,3,4", "seeds=8", "hydra.sweep.dir=second")
-        done = dawdle(disk, *second, check=False)
-        assert done.returncode == 1 and "No space left on device" in done.stderr and "Traceback" not in done.stderr
-        assert {path: path.read_bytes() for path in before} == before
-        for path in disk.rglob("curves.csv"):
-            results.read(path.parent)
-        (disk / "ballast").unlink()
-        dawdle(disk, *second)
-        assert len(curves_of(disk / "second")) == 3
-        whole = tmp_path / "whole"
-        whole.mkdir()
-        dawdle(whole, *second)
-        assert curves_of(whole / "second") == curves_of(disk / "second")
-    finally:
-        subprocess.run(["umount", str(disk)], check=True)
+    disk = small_disk(tmp_path / "disk", "1m")
+    dawdle(disk, "hydra.sweep.dir=first")
+    before = {path: path.read_bytes() for path in disk.glob("first/0/*") if path.is_file()}
+    room = os.statvfs(disk).f_bavail * os.statvfs(disk).f_frsize
+    (disk / "ballast").write_bytes(b"0" * (room - 60_000))
+    second = ("learner.C=2,3,4", "seeds=8", "hydra.sweep.dir=second")
+    done = dawdle(disk, *second, check=False)
+    assert done.returncode == 1 and "No space left on device" in done.stderr and "Traceback" not in done.stderr
+    assert {path: path.read_bytes() for path in before} == before
+    for path in disk.rglob("curves.csv"):
+        results.read(path.parent)
+    (disk / "ballast").unlink()
+    dawdle(disk, *second)
+    assert len(curves_of(disk / "second")) == 3
+    whole = tmp_path / "whole"
+    whole.mkdir()
+    dawdle(whole, *second)
+    assert curves_of(whole / "second") == curves_of(disk / "second")
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(os.geteuid() != 0, reason="mounting a disk read-only needs root")
-def test_outputs_that_may_only_be_read_are_said_and_kept(tmp_path):
-    disk = tmp_path / "outputs"
-    disk.mkdir()
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(disk)]).returncode:
-        pytest.skip("a disk could not be mounted here")
-    try:
-        dawdle(tmp_path, RSBENCH_CACHE="outputs/cache")
-        before = {path: path.read_bytes() for path in disk.rglob("curves.csv")}
-        subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
-        for args in ((), ("hydra.sweep.dir=elsewhere", "seeds=3")):  # the second finds its cache read-only
-            done = dawdle(tmp_path, *args, check=False, RSBENCH_CACHE="outputs/cache")
-            assert done.returncode == 1 and "Read-only file system" in done.stderr, done.stderr
-            assert "Traceback" not in done.stderr
-        assert "1 done" in rsbench("status", "outputs", cwd=tmp_path).stdout
-        dawdle(tmp_path, "hydra.sweep.dir=reads", RSBENCH_CACHE="outputs/cache")  # what is there can be used
-        subprocess.run(["mount", "-o", "remount,rw", str(disk)], check=True)
-        assert {path: path.read_bytes() for path in before} == before and len(before) == 1
-        dawdle(tmp_path, "hydra.sweep.dir=elsewhere", "seeds=3", RSBENCH_CACHE="outputs/cache")
-        assert diary(tmp_path) == {1: 3}
-    finally:
-        subprocess.run(["umount", str(disk)], check=True)
+def test_outputs_that_may_only_be_read_are_said_and_kept(tmp_path, small_disk):
+    disk = small_disk(tmp_path / "outputs", "4m")
+    dawdle(tmp_path, RSBENCH_CACHE="outputs/cache")
+    before = {path: path.read_bytes() for path in disk.rglob("curves.csv")}
+    subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
+    for args in ((), ("hydra.sweep.dir=elsewhere", "seeds=3")):  # the second finds its cache read-only
+        done = dawdle(tmp_path, *args, check=False, RSBENCH_CACHE="outputs/cache")
+        assert done.returncode == 1 and "Read-only file system" in done.stderr, done.stderr
+        assert "Traceback" not in done.stderr
+    assert "1 done" in rsbench("status", "outputs", cwd=tmp_path).stdout
+    dawdle(tmp_path, "hydra.sweep.dir=reads", RSBENCH_CACHE="outputs/cache")  # what is there can be used
+    subprocess.run(["mount", "-o", "remount,rw", str(disk)], check=True)
+    assert {path: path.read_bytes() for path in before} == before and len(before) == 1
+    dawdle(tmp_path, "hydra.sweep.dir=elsewhere", "seeds=3", RSBENCH_CACHE="outputs/cache")
+    assert diary(tmp_path) == {1: 3}
 
 
 LEARNER = """

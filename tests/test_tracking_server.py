@@ -15,7 +15,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from conftest import SMALL, rsbench
+from conftest import SMALL, rsbench, wait_for
 
 from rsbench import results
 
@@ -28,13 +28,6 @@ def free_port():
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         return free.getsockname()[1]
-
-
-def wait_for(ready, seconds=120):
-    end = time.monotonic() + seconds
-    while not ready():
-        assert time.monotonic() < end, "it does not come"
-        time.sleep(0.2)
 
 
 def answers(url):
