@@ -3,14 +3,26 @@
 import os
 import subprocess
 import sys
+from unittest import mock
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rsbench.learners import SVMFF, Ellipsotron, FeatureScaling, Lean
+from rsbench.learners import SVMFF, Ellipsotron, FeatureScaling, Lean, engine
 from rsbench.learners.engine import block_size, learn
+
+#: The engine's ways to keep a block's scores, as limits on what few classes and large weights are.
+WAYS = {"few": (10**9, 10**9), "each step": (0, 10**9), "bounds": (0, 0)}
+ways = st.sampled_from(list(WAYS))
+
+
+def learn_in(way, *args):
+    """Learn in one of the engine's ways, whatever the shape."""
+    few, large = WAYS[way]
+    with mock.patch.multiple(engine, _FEW=few, _LARGE=large):
+        return learn(*args)
 
 
 def plain(W, y, score, step, predict, tau):
@@ -47,8 +59,8 @@ def labels(rng, n, classes, repeated):
 
 
 @settings(deadline=None, max_examples=200)
-@given(shapes, blocks, st.sampled_from(["lean", "scaling", "ellipsotron"]), st.booleans(), st.booleans(), seeds)
-def test_with_exact_arithmetic_blocks_are_the_plain_loop_to_the_bit(shape, block, kind, repeated, started, seed):
+@given(ways, shapes, blocks, st.sampled_from(["lean", "scaling", "ellipsotron"]), st.booleans(), st.booleans(), seeds)
+def test_with_exact_arithmetic_blocks_are_the_plain_loop_to_the_bit(way, shape, block, kind, repeated, started, seed):
     """Small whole numbers and steps by powers of two have no rounding, but ties in abundance."""
     classes, d, n = shape
     rng = np.random.default_rng(seed)
@@ -58,16 +70,17 @@ def test_with_exact_arithmetic_blocks_are_the_plain_loop_to_the_bit(shape, block
     one, two = start.copy(), start.copy()
 
     def tau(loss, squared_norm):
-        return 0.0 if squared_norm == 0 else 0.25 if loss < 1.5 else 0.125
+        return 0.0 if squared_norm == 0 else 0.25 if loss < 1.5 else 0.125 if loss < 4 else -0.125
 
     score, step, predict = rows(kind, X, R)
     expected = plain(one, y, score, step, predict, tau)
-    np.testing.assert_array_equal(learn(two, y, score, step, predict, tau, block), expected)
+    np.testing.assert_array_equal(learn_in(way, two, y, score, step, predict, tau, block), expected)
     np.testing.assert_array_equal(two, one)
 
 
 @settings(deadline=None, max_examples=200)
 @given(
+    ways,
     shapes,
     blocks,
     st.sampled_from(["lean", "scaling", "ellipsotron"]),
@@ -76,7 +89,7 @@ def test_with_exact_arithmetic_blocks_are_the_plain_loop_to_the_bit(shape, block
     st.booleans(),
     seeds,
 )
-def test_blocks_are_the_plain_loop_but_for_rounding(shape, block, kind, variant, pattern, repeated, seed):
+def test_blocks_are_the_plain_loop_but_for_rounding(way, shape, block, kind, variant, pattern, repeated, seed):
     classes, d, n = shape
     rng = np.random.default_rng(seed)
     X, y = rng.normal(size=(n, d)), labels(rng, n, classes, repeated)
@@ -99,10 +112,47 @@ def test_blocks_are_the_plain_loop_but_for_rounding(shape, block, kind, variant,
         return found
 
     expected = plain(one, y, score, step, predict, tau)
-    found = learn(two, y, score, step, predict, lean.tau, block)
+    found = learn_in(way, two, y, score, step, predict, lean.tau, block)
     scale = max(longest, float(np.abs(one).max()))
     np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-10 * scale)
     np.testing.assert_allclose(two, one, rtol=1e-10, atol=1e-10 * scale)
+
+
+@pytest.mark.parametrize("close", [1e-6, 1e-8, 1e-12])
+@pytest.mark.parametrize("alike", [3, 300])
+def test_classes_that_single_precision_cannot_tell_apart_are_told_apart(close, alike, rng):
+    """Every sample has a few, or too many to look at one by one, that score nearly the same."""
+    X, y = rng.random((100, 20)), rng.integers(400, size=100)
+    start = rng.normal(size=(400, 20))
+    start[:alike] = 3.0 + close * rng.normal(size=(alike, 20))
+    one, two = start.copy(), start.copy()
+    expected = plain(one, y, X, X, X, Lean().tau)
+    np.testing.assert_allclose(learn_in("bounds", two, y, X, X, X, Lean().tau, 32), expected, atol=1e-10)
+    np.testing.assert_allclose(two, one, atol=1e-10)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_of_classes_level_at_zero_the_lowest_moves(way):
+    """One has weights that the sample does not touch, the others have none."""
+    W = np.zeros((8, 4))
+    W[5, 3] = 1.0
+    X = np.tile([1.0, 1.0, 0.0, 0.0], (2, 1))
+    learn_in(way, W, np.array([7, 7]), X, X, X, Lean(variant="pa").tau, 2)
+    assert W[0, 0] == -0.25 and W[5, 0] == 0
+
+
+@pytest.mark.parametrize("size", [1e-200, 1e-30, 1e30, 1e150])
+@pytest.mark.parametrize("relevance", [1.0, 1e-30])
+@pytest.mark.filterwarnings("error")
+def test_sizes_without_room_in_single_precision(size, relevance, rng):
+    X, y = size * rng.normal(size=(60, 8)), rng.integers(200, size=60)
+    step = np.where(rng.random(X.shape) < 0.5, 1.0, relevance) * X
+    step[::7] *= relevance
+    start = rng.normal(size=(200, 8)) / size
+    one, two = start.copy(), start.copy()
+    expected = plain(one, y, X, step, X, Lean(variant="pa").tau)
+    np.testing.assert_allclose(learn_in("bounds", two, y, X, step, X, Lean(variant="pa").tau, 16), expected, rtol=1e-9)
+    np.testing.assert_allclose(two, one, rtol=1e-9)
 
 
 @pytest.mark.parametrize("kind", ["lean", "scaling", "ellipsotron"])
@@ -133,7 +183,7 @@ def test_steps_too_small_for_single_precision_are_still_taken(level, rng):
     one, two = np.zeros((4, 6), np.float32), np.zeros((4, 6), np.float32)
     tau = Lean(variant="pa").tau
     plain(one, y, X, step, X, tau)
-    learn(two, y, X, step, X, tau, 8)
+    learn_in("each step", two, y, X, step, X, tau, 8)
     assert np.abs(one).max() > 0.1
     np.testing.assert_allclose(two, one, rtol=1e-3, atol=1e-3)
 
@@ -156,7 +206,7 @@ def test_no_tau_is_asked_for_without_a_loss_and_each_sample_asks_once(rng):
 
 @pytest.mark.parametrize("learner", [Lean, FeatureScaling, Ellipsotron, SVMFF])
 def test_how_a_stream_is_cut_does_not_matter(learner, rng):
-    n, d, classes = 200, 12, 300  # blocks of 34 at most
+    n, d, classes = 200, 12, 300  # several blocks
     X, y = rng.normal(size=(n, d)), rng.integers(classes, size=n)
     R = np.where(rng.random((n, d)) < 0.4, 1.0, 0.1)
     name = {Lean: None, SVMFF: "annotation"}.get(learner, "relevance")
