@@ -58,7 +58,7 @@ def by_numba(p: Problem) -> None:
     if not _compiled:
         _compiled.append(numba_block())
     W = np.zeros((p.classes, p.X.shape[1]))
-    size = max(32, block_size(*W.shape))
+    size = block_size(W)
     for start in range(0, len(p.y), size):
         X, y = p.X[start : start + size], p.y[start : start + size]
         _compiled[0](W, y, X, X @ W.T, X @ X.T)
@@ -69,7 +69,7 @@ def by_torch(p: Problem) -> None:
 
     torch.set_num_threads(1)
     W = torch.zeros((p.classes, p.X.shape[1]), dtype=torch.float64)
-    every, size = torch.from_numpy(p.X), max(32, block_size(*W.shape))
+    every, size = torch.from_numpy(p.X), block_size(W.numpy())
     with torch.inference_mode():
         for start in range(0, len(p.y), size):
             X, y = every[start : start + size], p.y[start : start + size].tolist()

@@ -66,13 +66,13 @@ class Plain:
     """The same updates as anyone would write them in numpy, one sample at a time."""
 
     def __init__(self, p: Problem, kind: str):
-        self.p, self.W = p, weights(p)
-        X, R = p.X, p.R.astype(p.X.dtype)
-        self.score = R * X if kind == "feature scaling" else X
-        self.step = {"lean": X, "feature scaling": R * X, "ellipsotron": R * R * X}[kind]
+        self.p, self.W, self.kind, self.R = p, weights(p), kind, p.R.astype(p.X.dtype)
 
     def learn(self, rows: slice) -> None:
-        for x, v, pos in zip(self.score[rows], self.step[rows], self.p.y[rows], strict=True):
+        for x, r, pos in zip(self.p.X[rows], self.R[rows], self.p.y[rows], strict=True):
+            if self.kind == "feature scaling":
+                x = r * x
+            v = r * r * x if self.kind == "ellipsotron" else x
             scores = self.W @ x
             true, scores[pos] = scores[pos], -np.inf
             neg = scores.argmax()

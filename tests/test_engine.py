@@ -13,15 +13,15 @@ from hypothesis import strategies as st
 from rsbench.learners import SVMFF, Ellipsotron, FeatureScaling, Lean, engine
 from rsbench.learners.engine import block_size, learn
 
-#: The engine's ways to keep a block's scores, as limits on what few classes and large weights are.
+#: The engine's ways to keep a block's scores, by what it takes for small and for large weights.
 WAYS = {"few": (10**9, 10**9), "each step": (0, 10**9), "bounds": (0, 0)}
 ways = st.sampled_from(list(WAYS))
 
 
 def learn_in(way, *args):
     """Learn in one of the engine's ways, whatever the shape."""
-    few, large = WAYS[way]
-    with mock.patch.multiple(engine, _FEW=few, _LARGE=large):
+    small, large = WAYS[way]
+    with mock.patch.multiple(engine, _SMALL=small, _LARGE=large):
         return learn(*args)
 
 
@@ -237,7 +237,8 @@ np.save(sys.argv[1], Ellipsotron().fit(X, y, relevance=rng.random(X.shape)).coef
     np.testing.assert_allclose(one, two, rtol=1e-10, atol=1e-10)
 
 
-def test_blocks_grow_with_classes_within_bounds():
-    sizes = [block_size(classes, 300) for classes in (10, 50, 1000, 10_000, 10**6)]
+def test_blocks_grow_with_weights_within_bounds():
+    sizes = [block_size(np.empty((classes, 300))) for classes in (50, 400, 2000, 10_000, 10**6)]
     assert sizes == sorted(sizes) and sizes[0] > 1 and sizes[-1] <= 256
-    assert block_size(2, 2000) == 1  # nothing to gain: W stays at hand
+    for small in ((2, 2000), (1000, 50)):  # nothing to gain: W stays at hand
+        assert block_size(np.empty(small)) == 1

@@ -2,8 +2,7 @@
 
 Learning one sample at a time reads all of W for each sample. Here a block of samples is scored with one matrix
 product. A step of sample i changes the scores of a later sample j by tau * (step_i . score_j), and only those of two
-classes: a small Gram matrix keeps the block's scores right, and W is written once, at its end. The result is that of
-one sample at a time, but for rounding.
+classes: a small Gram matrix keeps the block's scores right. But for rounding, the result is that of one at a time.
 """
 
 from collections.abc import Callable
@@ -12,7 +11,7 @@ import numpy as np
 
 Array = np.ndarray
 Tau = Callable[[float, float], float]
-_FEW, _LARGE = 150, 1_000_000  # classes, weights: by measurement, as block_size
+_SMALL, _LARGE = 125_000, 1_000_000  # weights, by measurement
 
 
 def learn(W: Array, y: Array, score: Array, step: Array, predict: Array, tau: Tau, block: int | None = None) -> Array:
@@ -25,7 +24,7 @@ def learn(W: Array, y: Array, score: Array, step: Array, predict: Array, tau: Ta
 
     Returns the true class's margin over the best other before each update, on features without annotations.
     """
-    size = min(block or block_size(*W.shape), len(y))
+    size = min(block or block_size(W), len(y))
     size = -(-len(y) // -(-len(y) // size))  # no small rest
     if size == 1:
         return _one_by_one(W, y, score, step, predict, tau)
@@ -37,16 +36,21 @@ def learn(W: Array, y: Array, score: Array, step: Array, predict: Array, tau: Ta
         scores = _scores(W, score[rows], along, norms)
         shown = scores if predict is score else _scores(W, predict[rows], along, norms)
         margins += _steps(scores, shown, y[rows], length, tau)
-        scores.write()
+        scores.finish()
     return np.array(margins)
 
 
-def block_size(classes: int, features: int) -> int:
+def block_size(W: Array) -> int:
     """How many samples to take at a time, by measurement (docs/speed.md): more read W less often, but have a larger
-    Gram matrix. W of few classes and many features stays in the cache, and blocks gain nothing."""
-    if classes < 100 and features > 40 * classes:
+    Gram matrix. Where W stays in the cache, blocks gain nothing but fewer calls for each sample of few classes."""
+    classes, features = W.shape
+    if (classes < 100 and features > 40 * classes) or (not _has_few(W) and W.nbytes < 600_000):
         return 1
-    return 64 if classes * features < 500_000 else min(256, max(96, classes // 4))
+    return 64 if W.size < 500_000 else min(256, max(96, classes // 4))
+
+
+def _has_few(W: Array) -> bool:
+    return W.size < _SMALL and len(W) <= 400
 
 
 def _one_by_one(W: Array, y: Array, score: Array, step: Array, predict: Array, tau: Tau) -> Array:
@@ -70,7 +74,7 @@ def _hardest(scores: Array, pos: int) -> tuple[int, float]:
 
 
 def _steps(scores: "_Scores", shown: "_Scores", y: Array, length: list[float], tau: Tau) -> list[float]:
-    """A block's steps, W left as it is, and the margins of what is shown before each."""
+    """A block's steps, and the margins of what is shown before each."""
     squared_norms = (scores.gram.diagonal() * length).tolist()
     margins, both = [], {scores, shown}
     for i, pos in enumerate(y.tolist()):
@@ -79,18 +83,16 @@ def _steps(scores: "_Scores", shown: "_Scores", y: Array, length: list[float], t
         if margin < 1:
             t = tau(1.0 - margin, squared_norms[i]) * length[i]
             for kept in both:
-                kept.step(i, pos, neg, t)
+                kept.step(i, pos, neg, t, kept is scores)
     return margins
 
 
 class _Scores:
-    """Scores of a block's samples by W and the steps since: a step corrects those of all later samples."""
+    """Scores of a block's samples by W, corrected for all later samples at each step."""
 
     def __init__(self, W: Array, X: Array, along: Array, norms: Array):
         self.W, self.X, self.along, self.norms = W, X, along, norms
         self.gram = X @ along.T  # [j, i]: what a step of one by sample i adds to the scores of sample j
-        self.row: dict[int, int] = {}  # in `taken`, of each class that moved
-        self.taken = np.zeros((min(len(W), max(_FEW, 2 * len(X))), len(X)), W.dtype)
         self.scores, self.rise, self.fall = self._at_first()
 
     def _at_first(self) -> tuple[Array, Array, Array]:
@@ -101,38 +103,38 @@ class _Scores:
         """The hardest negative class of a sample at its turn, and the true class's margin over it."""
         return _hardest(self.scores[i], pos)
 
-    def step(self, i: int, pos: int, neg: int, t: float) -> None:
-        """Move the two classes by t times the sample's step."""
-        self.taken[self.row.setdefault(pos, len(self.row)), i] = t
-        self.taken[self.row.setdefault(neg, len(self.row)), i] = -t
+    def step(self, i: int, pos: int, neg: int, t: float, write: bool) -> None:
+        """Correct for a step, by t times the sample's, and write it: to W at once, or when the block is finished."""
+        if write:
+            change = self.along[i] * t
+            self.W[pos] += change
+            self.W[neg] -= change
         rise, fall = (self.rise, self.fall) if t > 0 else (self.fall, self.rise)
         later = self.scores[i + 1 :, pos]
         later += rise[i, i + 1 :] * t
         later = self.scores[i + 1 :, neg]
         later -= fall[i, i + 1 :] * t
 
-    def write(self) -> None:
-        """Add the steps to W: short ones in one product, long ones class by class, since each has few of them."""
-        if self.along.size < 32_768:
-            self.W[list(self.row)] += self.taken[: len(self.row)] @ self.along
-            return
-        for c, row in self.row.items():
-            steps = self.taken[row].nonzero()[0]
-            self.W[c] += self.taken[row, steps] @ self.along[steps]
+    def finish(self) -> None:
+        pass
 
 
 class _FewScores(_Scores):
-    """Of few classes, each with a row in `taken`: summing up at a sample's turn takes fewer calls."""
+    """Of few classes: summing up all steps at a sample's turn, and at the end, takes fewer calls."""
+
+    def _at_first(self) -> tuple[Array, Array, Array]:
+        self.steps = np.zeros((len(self.W), len(self.X)), self.W.dtype)
+        return super()._at_first()
 
     def hardest(self, i: int, pos: int) -> tuple[int, float]:
-        return _hardest(self.scores[i] + self.taken.dot(self.gram[i]), pos)
+        return _hardest(self.scores[i] + self.steps.dot(self.gram[i]), pos)
 
-    def step(self, i: int, pos: int, neg: int, t: float) -> None:
-        self.taken[pos, i] = t
-        self.taken[neg, i] = -t
+    def step(self, i: int, pos: int, neg: int, t: float, write: bool) -> None:
+        self.steps[pos, i] = t
+        self.steps[neg, i] = -t
 
-    def write(self) -> None:
-        self.W += self.taken @ self.along
+    def finish(self) -> None:
+        self.W += self.steps @ self.along
 
 
 class _Bounds(_Scores):
@@ -145,7 +147,8 @@ class _Bounds(_Scores):
     def _at_first(self) -> tuple[Array, Array, Array]:
         n, d = self.X.shape
         slack = 1.1 * (d + 2 * n + 16) * 2.0**-24  # the sum has d terms, and one for each step
-        X, self.length = np.full((n, d + 1), slack, np.float32), np.maximum(_norms(self.X), 1e-300)
+        self.moved, self.length = set[int](), np.maximum(_norms(self.X), 1e-300)
+        X = np.full((n, d + 1), slack, np.float32)
         X[:, :-1] = self.X / self.length[:, None]
         bounds = np.empty((n, len(self.W)), np.float32)
         for part in (slice(at, at + 512) for at in range(0, len(self.W), 512)):  # to stay in the cache
@@ -156,33 +159,30 @@ class _Bounds(_Scores):
         return bounds, (change + spare).astype(np.float32), (change - spare).astype(np.float32)
 
     def hardest(self, i: int, pos: int) -> tuple[int, float]:
-        bounds, length, best, neg = self.scores[i], self.length.item(i), -np.inf, -1
+        bounds, length, x, best, neg = self.scores[i], self.length.item(i), self.X[i], -np.inf, -1
         bounds[pos] = -np.inf
         for _ in range(8):
             c = int(bounds.argmax())
-            bound, score, bounds[c] = bounds.item(c) * length, self._score(i, c), -np.inf
+            bound, score, bounds[c] = bounds.item(c) * length, float(self.W[c] @ x), -np.inf
             if score > best or (score == best and c < neg):
                 best, neg = score, c
             # Where the bound is the score itself, as with weights of zero, its equals come after it.
             if score == bound or float(bounds.max()) * length < best:
-                return neg, self._score(i, pos) - best
-        scores = self.W @ self.X[i]
-        scores[list(self.row)] += self.taken[: len(self.row)] @ self.gram[i]
-        return _hardest(scores, pos)
+                return neg, float(self.W[pos] @ x) - best
+        return _hardest(self.W @ x, pos)
 
-    def _score(self, i: int, c: int) -> float:
-        score = float(self.W[c] @ self.X[i])
-        return score + float(self.taken[self.row[c]] @ self.gram[i]) if c in self.row else score
+    def step(self, i: int, pos: int, neg: int, t: float, write: bool) -> None:
+        super().step(i, pos, neg, t, write)
+        self.moved |= {pos, neg}
 
-    def write(self) -> None:
-        super().write()
-        self.norms[list(self.row)] = _norms(self.W[list(self.row)])
+    def finish(self) -> None:
+        self.norms[list(self.moved)] = _norms(self.W[list(self.moved)])
 
 
 def _scores(W: Array, X: Array, along: Array, norms: Array) -> _Scores:
-    # Single precision has no room for bounds of other sizes.
+    # Bounds are for sizes that single precision has room for.
     bounded = len(norms) and all(((n == 0) | (n > 1e-25) & (n < 1e15)).all() for n in (norms, _norms(along)))
-    kind = _FewScores if len(W) <= _FEW else _Bounds if bounded else _Scores
+    kind = _FewScores if _has_few(W) else _Bounds if bounded else _Scores
     return kind(W, X.astype(W.dtype, copy=False), along, norms)
 
 
