@@ -27,7 +27,7 @@ from rsbench.seeds import stream
 LIST_MODULES = """
 import json, sys
 from rsbench.__main__ import main
-sys.argv[1:] = ["+experiment=cub"]
+sys.argv[1:] = ["+experiment=cub", "force=true"]
 main()
 names = [name for name in sys.modules if not name.startswith(("rsbench", "__main__"))]
 json.dump(names, open("modules.json", "w"))
@@ -78,7 +78,7 @@ def cub(repeats: int, folder: str) -> tuple[list[str], dict[str, Any]]:
         bare.append(json.loads(done.stdout))
         return bare[-1]["seconds"]
 
-    command = ["-m", "rsbench", "+experiment=cub"]
+    command = ["-m", "rsbench", "+experiment=cub", "force=true"]  # computed each time, not reused
     timed(["-c", LIST_MODULES], folder)()
     seconds = common.take_turns(
         {

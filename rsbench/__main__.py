@@ -1,5 +1,6 @@
 """python -m rsbench: a named command, else the Hydra run."""
 
+import gc
 import os
 import sys
 
@@ -7,6 +8,9 @@ import sys
 # and parallel jobs do not fight for them.
 for _variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_variable, "1")
+
+# Imports and configs make many objects that stay; looking among them for garbage is a tenth of a short command.
+gc.set_threshold(100_000)
 
 COMMANDS = ("plugins", "new", "check", "data", "status", "track", "report")
 

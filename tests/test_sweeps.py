@@ -18,10 +18,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import DAWDLE, SMALL, curves_of, dawdling, rsbench, wait_for
+from hydra._internal.config_loader_impl import ConfigLoaderImpl
 from omegaconf import OmegaConf
 
 from rsbench import registry, results
 from rsbench.cache import Cache
+from rsbench.cli.launchers import compose_jobs_once
 from rsbench.errors import UserError
 from rsbench.kept import seed_result
 from rsbench.measures import MEASURES
@@ -176,6 +178,25 @@ def start(folder, *args):
         cwd=folder, env={**os.environ, **dawdling(folder)}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         start_new_session=True,
     )  # fmt: skip
+
+
+def test_each_job_is_composed_once(monkeypatch):
+    composed = []
+
+    def compose(self, master_config, sweep_overrides):
+        composed.append(sweep_overrides)
+        return OmegaConf.create({"master": master_config, "overrides": sweep_overrides})
+
+    monkeypatch.setattr(ConfigLoaderImpl, "load_sweep_config", compose)
+    compose_jobs_once()
+    load = ConfigLoaderImpl.load_sweep_config
+    one, other, jobs = OmegaConf.create({"a": 1}), OmegaConf.create({"a": 2}), [["x=1"], ["x=2"]]
+    checked = [load(None, one, job) for job in jobs]
+    assert [load(None, one, job) for job in jobs] == checked and composed == jobs
+    # What has been run, or belongs to another sweep, is not what a later one gets.
+    again = load(None, one, jobs[0])
+    assert again is not checked[0] and len(composed) == 3
+    assert load(None, other, jobs[0]).master == other and len(composed) == 4
 
 
 def test_the_same_command_in_the_same_folder_goes_on(tmp_path):

@@ -25,6 +25,7 @@ from rsbench import configs, registry
 from rsbench.cache import cache_root
 from rsbench.cli.command import Command, explain, read_command
 from rsbench.cli.job import job
+from rsbench.cli.launchers import compose_jobs_once, outlive_killed_jobs
 from rsbench.cli.status import ERROR_FILE, jobs_of
 from rsbench.errors import UserError
 from rsbench.files import alone
@@ -77,9 +78,8 @@ def _run(command: Command) -> int:
     status = "FAILED"
     with alone(folder / ".start.lock"):  # the same command may be started twice at once
         _settle(command, folder)
+    compose_jobs_once()
     if command.launcher in ("submitit_local", "submitit_slurm", "slurm"):
-        from rsbench.cli.launchers import outlive_killed_jobs
-
         outlive_killed_jobs()
     try:
         _hydra(command.with_folder(folder))

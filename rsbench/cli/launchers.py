@@ -1,19 +1,42 @@
-"""Launchers that outlive a job that was killed.
-
-Hydra's launcher for submitit gives up at the first job without a result, while the others go on unseen. Here all
-are waited for, and what is missing in the end is known by the jobs' folders.
-"""
+"""What Hydra's launchers are taught: to compose each job once, and to outlive one that was killed."""
 
 import logging
 from typing import Any
 
+from hydra._internal.config_loader_impl import ConfigLoaderImpl
 from hydra.core.utils import JobReturn, JobStatus
+from omegaconf import DictConfig
 
 log = logging.getLogger("rsbench")
 
+#: So many composed jobs are kept at a time: each takes some hundred kilobytes.
+_KEPT = 100
+
+
+def compose_jobs_once() -> None:
+    """Let what Hydra composes to see whether a sweep's jobs can be composed be what it runs."""
+    compose = ConfigLoaderImpl.load_sweep_config
+    kept: dict[tuple[str, ...], tuple[DictConfig, DictConfig]] = {}
+
+    def load_sweep_config(self: Any, master_config: DictConfig, sweep_overrides: list[str]) -> DictConfig:
+        master, config = kept.pop(tuple(sweep_overrides), (None, None))
+        if config is not None and master is master_config:
+            return config
+        config = compose(self, master_config, sweep_overrides)
+        if len(kept) < _KEPT:
+            kept[tuple(sweep_overrides)] = master_config, config
+        return config
+
+    if compose.__module__ != __name__:
+        setattr(ConfigLoaderImpl, "load_sweep_config", load_sweep_config)  # noqa: B010 (mypy takes no assignment)
+
 
 def outlive_killed_jobs() -> None:
-    """Let submitit's jobs come back without a result when they were killed."""
+    """Let submitit's jobs come back without a result when they were killed.
+
+    Hydra's launcher for it gives up at the first job without a result, while the others go on unseen. So all are
+    waited for, and what is missing in the end is known by the jobs' folders.
+    """
     from submitit import AutoExecutor
 
     submit = AutoExecutor.map_array

@@ -87,7 +87,7 @@ class SVMFF(_SharedScale, LinearLearner):
         self.marked_ = np.zeros(X.shape[1], bool)
 
     def _scores(self, X: np.ndarray) -> np.ndarray:
-        return (self._scale(self.marked_) * X) @ self.coef_.T
+        return X @ (self._scale(self.marked_) * self.coef_).T
 
 
 class SVMFFBatch(_SharedScale):
