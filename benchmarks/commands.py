@@ -7,10 +7,12 @@ app is `import hydra` and composing its own config, nothing else.
 
 import csv
 import json
+import statistics
 import subprocess
 import sys
 import tempfile
 import time
+import uuid
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,10 +20,11 @@ from typing import Any
 import common  # before numpy: it settles the number of threads
 import numpy as np
 
-from rsbench import registry
+from rsbench import registry, results
 from rsbench.datasets.cub import CUB
 from rsbench.protocols import PerClass
 from rsbench.seeds import stream
+from rsbench.tracking import Tracker
 
 #: Runs the command and leaves the names of the modules it has loaded.
 LIST_MODULES = """
@@ -122,6 +125,28 @@ def _agreement(folder: Path, bare: dict[str, Any]) -> str:
     return f"Largest difference in a method's last test error, command against script: {apart[worst]:.4f} ({worst})."
 
 
+def tracking(repeats: int, folder: str) -> tuple[list[str], dict[str, Any]]:
+    """What sending a run to MLflow costs, beside computing it: imports and the store's making are not in it."""
+    tracker = Tracker(f"sqlite:///{folder}/benchmark.db", "benchmark")
+    lines = ["| `+experiment=cub method=ellipsotron` | computing s | sending s | sending / computing |"]
+    lines.append("|---|---:|---:|---:|")
+    values = {}
+    for seeds in (5, 100):
+        words = ["+experiment=cub", "method=ellipsotron", f"seeds={seeds}", "tracking=none", "force=true"]
+        timed(["-m", "rsbench", *words, f"hydra.sweep.dir=tracked{seeds}"], folder)()
+        (run,) = results.find(Path(folder, f"tracked{seeds}"))
+
+        def send(run: results.Run = run) -> None:
+            run.info["id"] = uuid.uuid4().hex  # a new one for the store
+            tracker.send_run(run, None)
+
+        sending = statistics.median(common.take_turns({"send": send}, repeats)["send"])
+        values[f"{seeds} seeds"] = sending / run.info["seconds"]
+        cells = [*(common.number(value) for value in (run.info["seconds"], sending)), f"{values[f'{seeds} seeds']:.3f}"]
+        lines.append(f"| {seeds} seeds | {' | '.join(cells)} |")
+    return [*lines, ""], values
+
+
 def startup(repeats: int, folder: str) -> tuple[list[str], dict[str, Any]]:
     small = ["dataset.classes=4", "dataset.samples=12", "protocol.samples_per_class=5", "seeds=1", "tracking=none"]
     seconds = common.take_turns(
@@ -145,7 +170,9 @@ def main(quick: bool) -> tuple[list[str], dict[str, Any]]:
     with tempfile.TemporaryDirectory() as folder:
         start_lines, start_values = startup(3 if quick else 9, folder)
         cub_lines, cub_values = cub(2 if quick else 5, folder)
-    return [*lines, *start_lines, *cub_lines], {"start-up": start_values, "cub": cub_values}
+        track_lines, track_values = tracking(2 if quick else 9, folder)
+    values = {"start-up": start_values, "cub": cub_values, "tracking": track_values}
+    return [*lines, *start_lines, *cub_lines, *track_lines], values
 
 
 if __name__ == "__main__":
