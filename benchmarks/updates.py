@@ -218,7 +218,7 @@ def _run(make: Callable[[], Any], p: Problem, samples: int, tests: int) -> tuple
 
 
 def _steadily(make: Callable[[], Any], p: Problem, samples: int, tests: int) -> tuple[float, float]:
-    """The least that a run takes within a quarter of a second: a short one measures more of the machine than of itself."""
+    """The least that a run takes within a quarter of a second: a single short one would measure the machine."""
     learning, testing = _run(make, p, samples, tests)
     end = time.perf_counter() + 0.25
     while time.perf_counter() < end:
