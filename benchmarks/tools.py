@@ -8,18 +8,19 @@ import subprocess
 import sys
 from collections.abc import Callable
 from typing import Any
+from unittest import mock
 
 import common  # before numpy: it settles the number of threads
 import numpy as np
-from updates import SHAPES, Problem, problem
+from updates import SHAPES, Problem, problem, weights
 
-from rsbench.learners import Lean
+from rsbench.learners import Lean, engine
 from rsbench.learners.engine import block_size, learn
 
 
 def by_numpy(p: Problem) -> None:
-    W = np.zeros((p.classes, p.X.shape[1]))
-    learn(W, p.y, p.X, p.X, p.X, Lean().tau)
+    with mock.patch.object(engine, "_LARGE", np.inf):  # no bounds, which the others do not have
+        learn(weights(p), p.y, p.X, p.X, p.X, Lean().tau)
 
 
 def numba_block() -> Callable[..., None]:
@@ -57,8 +58,8 @@ _compiled: list[Callable[..., None]] = []
 def by_numba(p: Problem) -> None:
     if not _compiled:
         _compiled.append(numba_block())
-    W = np.zeros((p.classes, p.X.shape[1]))
-    size = block_size(W)
+    W = weights(p)
+    size = block_size(W, len(p.y))
     for start in range(0, len(p.y), size):
         X, y = p.X[start : start + size], p.y[start : start + size]
         _compiled[0](W, y, X, X @ W.T, X @ X.T)
@@ -68,8 +69,8 @@ def by_torch(p: Problem) -> None:
     import torch
 
     torch.set_num_threads(1)
-    W = torch.zeros((p.classes, p.X.shape[1]), dtype=torch.float64)
-    every, size = torch.from_numpy(p.X), block_size(W.numpy())
+    W = torch.from_numpy(weights(p))
+    every, size = torch.from_numpy(p.X), block_size(W.numpy(), len(p.y))
     with torch.inference_mode():
         for start in range(0, len(p.y), size):
             X, y = every[start : start + size], p.y[start : start + size].tolist()

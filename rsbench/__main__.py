@@ -9,7 +9,7 @@ import sys
 for _variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_variable, "1")
 
-# Imports and configs make many objects that stay; looking among them for garbage is a tenth of a short command.
+# Imports and configs make many objects that stay: among them, garbage need not be looked for so often.
 gc.set_threshold(100_000)
 
 COMMANDS = ("plugins", "new", "check", "data", "status", "track", "report")

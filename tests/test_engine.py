@@ -155,9 +155,57 @@ def test_sizes_without_room_in_single_precision(size, relevance, rng):
     np.testing.assert_allclose(two, one, rtol=1e-9)
 
 
+def test_bounds_hold_again_after_a_block_without_them(rng):
+    """The third sample's step has no room in single precision: its block does without bounds, the next has them."""
+    u = rng.random(3)
+    first = [[*u, 1.0], [*(u + 1e-9 * rng.random(3)), 1.0], [*u, 1.0]]
+    X = np.array([*first, *([*rng.random(3), 0.0] for _ in range(3))])
+    step, y = X.copy(), np.array([0, 1, 2, 3, 3, 3])
+    step[2] = 1e-30
+    one, two = np.zeros((5, 4)), np.zeros((5, 4))
+    one[4, 3] = two[4, 3] = 100.0
+    plain(one, y, X, step, X, lambda loss, squared_norm: 0.5)
+    learn_in("bounds", two, y, X, step, X, lambda loss, squared_norm: 0.5, 3)
+    np.testing.assert_allclose(two, one, atol=1e-10)
+
+
+@pytest.mark.filterwarnings("ignore:overflow:RuntimeWarning")
+def test_steps_beyond_single_precision_within_a_block():
+    """Two classes go as far as single precision reaches, and come back: the lower one is the last sample's hardest."""
+    X, y, start = np.tile([1.0, 0.0], (5, 1)), np.array([0, 0, 0, 0, 5]), -np.ones((6, 2))
+    start[:2] = 0.0
+    one, two = start.copy(), start.copy()
+    for learn_it, W in ((plain, one), (lambda *args: learn_in("bounds", *args, 5), two)):
+        taus = iter([-2e38, -2e38, 2e38, 2e38, 0.5])
+        learn_it(W, y, X, X, X, lambda loss, squared_norm, taus=taus: next(taus))
+    np.testing.assert_array_equal(two, one)
+    assert one[0, 0] == -0.5 and one[1, 0] == 0
+
+
+@pytest.mark.filterwarnings("error")
+def test_samples_that_are_next_to_nothing(rng):
+    X, y = rng.normal(size=(40, 5)), rng.integers(20, size=40)
+    X[::3], X[1::3] = 0.0, 1e-180 * X[1::3]
+    one, two = (np.ones((20, 5)) * np.arange(20)[:, None] for _ in range(2))
+    expected = plain(one, y, X, X, X, Lean().tau)
+    np.testing.assert_allclose(learn_in("bounds", two, y, X, X, X, Lean().tau, 16), expected, atol=1e-10)
+    np.testing.assert_allclose(two, one, atol=1e-10)
+
+
+@pytest.mark.parametrize("block", [1, 16])
+def test_single_precision_samples_leave_double_precision_weights_precise(block, rng):
+    X, y = rng.normal(size=(60, 6)).astype(np.float32), rng.integers(8, size=60)
+    one, two = np.zeros((8, 6)), np.zeros((8, 6))
+    exact = X.astype(np.float64)
+    plain(one, y, exact, exact, exact, Lean().tau)
+    learn(two, y, X, X, X, Lean().tau, block)
+    np.testing.assert_allclose(two, one, atol=1e-12)
+
+
 @pytest.mark.parametrize("kind", ["lean", "scaling", "ellipsotron"])
+@pytest.mark.parametrize("way", ["few", "each step"])
 @pytest.mark.parametrize("block", [None, 7, 64])
-def test_single_precision_predicts_the_same(kind, block, rng):
+def test_single_precision_predicts_the_same(kind, way, block, rng):
     n, d, classes = 300, 40, 20
     prototypes = rng.normal(size=(classes, d))
     y = rng.integers(classes, size=n)
@@ -166,7 +214,7 @@ def test_single_precision_predicts_the_same(kind, block, rng):
     one, two = np.zeros((classes, d), np.float32), np.zeros((classes, d), np.float32)
     score, step, predict = rows(kind, X, R)
     expected = plain(one, y, score, step, predict, Lean().tau)
-    found = learn(two, y, score, step, predict, Lean().tau, block)
+    found = learn_in(way, two, y, score, step, predict, Lean().tau, block)
     assert two.dtype == np.float32
     certain = np.abs(expected) > 1e-4
     assert certain.mean() > 0.9 and ((found > 0) == (expected > 0))[certain].all()
@@ -221,13 +269,14 @@ def test_how_a_stream_is_cut_does_not_matter(learner, rng):
         np.testing.assert_allclose(weights, found[0][1], atol=1e-10)
 
 
-def test_threads_do_not_change_the_result(tmp_path):
-    script = """
+@pytest.mark.parametrize("classes", [400, 4000])
+def test_threads_do_not_change_the_result(classes, tmp_path):
+    script = f"""
 import sys
 import numpy as np
 from rsbench.learners import Ellipsotron
 rng = np.random.default_rng(0)
-X, y = rng.normal(size=(600, 300)), rng.integers(400, size=600)
+X, y = rng.normal(size=(600, 300)), rng.integers({classes}, size=600)
 np.save(sys.argv[1], Ellipsotron().fit(X, y, relevance=rng.random(X.shape)).coef_)
 """
     for threads in ("1", "2"):
@@ -238,7 +287,8 @@ np.save(sys.argv[1], Ellipsotron().fit(X, y, relevance=rng.random(X.shape)).coef
 
 
 def test_blocks_grow_with_weights_within_bounds():
-    sizes = [block_size(np.empty((classes, 300))) for classes in (50, 400, 2000, 10_000, 10**6)]
+    sizes = [block_size(np.empty((classes, 300)), 1000) for classes in (20, 50, 400, 2000, 10_000, 10**6)]
     assert sizes == sorted(sizes) and sizes[0] > 1 and sizes[-1] <= 256
     for small in ((2, 2000), (1000, 50)):  # nothing to gain: W stays at hand
-        assert block_size(np.empty(small)) == 1
+        assert block_size(np.empty(small), 1000) == 1
+    assert block_size(np.empty((50, 300)), 2) == 1

@@ -14,11 +14,13 @@ import sys
 import time
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from conftest import DAWDLE, SMALL, curves_of, dawdling, rsbench, wait_for
 from hydra._internal.config_loader_impl import ConfigLoaderImpl
+from hydra.plugins.sweeper import Sweeper
 from omegaconf import OmegaConf
 
 from rsbench import registry, results
@@ -188,15 +190,23 @@ def test_each_job_is_composed_once(monkeypatch):
         return OmegaConf.create({"master": master_config, "overrides": sweep_overrides})
 
     monkeypatch.setattr(ConfigLoaderImpl, "load_sweep_config", compose)
+    monkeypatch.setattr(Sweeper, "validate_batch_is_legal", None)
     compose_jobs_once()
-    load = ConfigLoaderImpl.load_sweep_config
-    one, other, jobs = OmegaConf.create({"a": 1}), OmegaConf.create({"a": 2}), [["x=1"], ["x=2"]]
-    checked = [load(None, one, job) for job in jobs]
-    assert [load(None, one, job) for job in jobs] == checked and composed == jobs
-    # What has been run, or belongs to another sweep, is not what a later one gets.
-    again = load(None, one, jobs[0])
-    assert again is not checked[0] and len(composed) == 3
-    assert load(None, other, jobs[0]).master == other and len(composed) == 4
+    master, jobs = OmegaConf.create({"a": 1}), [["x=1"], ["x=2"], ["x=1"]]
+    sweeper = SimpleNamespace(hydra_context=SimpleNamespace(config_loader=None), config=master)
+    Sweeper.validate_batch_is_legal(sweeper, jobs)
+    configs = [ConfigLoaderImpl.load_sweep_config(None, master, job) for job in jobs]
+    assert composed == jobs == [config.overrides for config in configs]
+    assert configs[0] is not configs[2], "a config that was run cannot be run again"
+    # What was not looked at before, as by a sweeper that goes from trial to trial, is composed anew each time.
+    assert ConfigLoaderImpl.load_sweep_config(None, master, jobs[0]) is not configs[0]
+    assert ConfigLoaderImpl.load_sweep_config(None, master, jobs[0]).overrides == jobs[0] and len(composed) == 5
+
+
+def test_a_job_may_come_twice(tmp_path):
+    done = rsbench("-m", "tracking=none", *SMALL, "learner.C=1,1,2", "hydra.sweep.dir=sweep", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert len(list((tmp_path / "sweep").glob("*/curves.csv"))) == 3
 
 
 def test_the_same_command_in_the_same_folder_goes_on(tmp_path):

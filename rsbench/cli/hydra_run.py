@@ -78,7 +78,8 @@ def _run(command: Command) -> int:
     status = "FAILED"
     with alone(folder / ".start.lock"):  # the same command may be started twice at once
         _settle(command, folder)
-    compose_jobs_once()
+    if command.launcher == "basic":
+        compose_jobs_once()
     if command.launcher in ("submitit_local", "submitit_slurm", "slurm"):
         outlive_killed_jobs()
     try:

@@ -1,10 +1,12 @@
 """What Hydra's launchers are taught: to compose each job once, and to outlive one that was killed."""
 
 import logging
+from collections.abc import Sequence
 from typing import Any
 
 from hydra._internal.config_loader_impl import ConfigLoaderImpl
 from hydra.core.utils import JobReturn, JobStatus
+from hydra.plugins.sweeper import Sweeper
 from omegaconf import DictConfig
 
 log = logging.getLogger("rsbench")
@@ -14,21 +16,24 @@ _KEPT = 100
 
 
 def compose_jobs_once() -> None:
-    """Let what Hydra composes to see whether a sweep's jobs can be composed be what it runs."""
+    """Let what Hydra composes to see whether a sweep's jobs can be composed be what it runs in this process."""
     compose = ConfigLoaderImpl.load_sweep_config
-    kept: dict[tuple[str, ...], tuple[DictConfig, DictConfig]] = {}
+    kept: dict[tuple[str, ...], list[DictConfig]] = {}
+
+    def validate_batch_is_legal(self: Any, batch: Sequence[Sequence[str]]) -> None:
+        kept.clear()
+        for number, overrides in enumerate(batch):
+            config = compose(self.hydra_context.config_loader, self.config, list(overrides))
+            if number < _KEPT:  # a config for each job, also where jobs are the same: running one seals it
+                kept.setdefault(tuple(overrides), []).append(config)
 
     def load_sweep_config(self: Any, master_config: DictConfig, sweep_overrides: list[str]) -> DictConfig:
-        master, config = kept.pop(tuple(sweep_overrides), (None, None))
-        if config is not None and master is master_config:
-            return config
-        config = compose(self, master_config, sweep_overrides)
-        if len(kept) < _KEPT:
-            kept[tuple(sweep_overrides)] = master_config, config
-        return config
+        composed = kept.get(tuple(sweep_overrides))
+        return composed.pop() if composed else compose(self, master_config, sweep_overrides)
 
     if compose.__module__ != __name__:
-        setattr(ConfigLoaderImpl, "load_sweep_config", load_sweep_config)  # noqa: B010 (mypy takes no assignment)
+        setattr(Sweeper, "validate_batch_is_legal", validate_batch_is_legal)  # noqa: B010 (mypy takes no assignment)
+        setattr(ConfigLoaderImpl, "load_sweep_config", load_sweep_config)  # noqa: B010
 
 
 def outlive_killed_jobs() -> None:

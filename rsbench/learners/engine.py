@@ -24,11 +24,12 @@ def learn(W: Array, y: Array, score: Array, step: Array, predict: Array, tau: Ta
 
     Returns the true class's margin over the best other before each update, on features without annotations.
     """
-    size = min(block or block_size(W), len(y))
+    size = min(block or block_size(W, len(y)), len(y))
     size = -(-len(y) // -(-len(y) // size))  # no small rest
+    step = step.astype(np.float64, copy=False) if W.dtype == np.float64 else step
     if size == 1:
         return _one_by_one(W, y, score, step, predict, tau)
-    norms = _norms(W) if W.dtype == np.float64 and W.size >= _LARGE else np.empty(0)
+    norms = _norms(W) if W.dtype == np.float64 and W.size >= _LARGE and (block or len(y) >= 32) else np.empty(0)
     margins: list[float] = []
     for start in range(0, len(y), size):
         rows = slice(start, start + size)
@@ -40,17 +41,16 @@ def learn(W: Array, y: Array, score: Array, step: Array, predict: Array, tau: Ta
     return np.array(margins)
 
 
-def block_size(W: Array) -> int:
-    """How many samples to take at a time, by measurement (docs/speed.md): more read W less often, but have a larger
-    Gram matrix. Where W stays in the cache, blocks gain nothing but fewer calls for each sample of few classes."""
+def block_size(W: Array, n: int) -> int:
+    """How many of n samples to take at a time, by measurement (docs/speed.md); one, where W stays in the cache."""
     classes, features = W.shape
-    if (classes < 100 and features > 40 * classes) or (not _has_few(W) and W.nbytes < 600_000):
+    if n < 4 or (classes < 100 and features > 40 * classes) or (not _has_few(W) and W.nbytes < 600_000):
         return 1
-    return 64 if W.size < 500_000 else min(256, max(96, classes // 4))
+    return min(64, max(16, classes)) if W.size < 500_000 else min(256, max(96, classes // 4))
 
 
 def _has_few(W: Array) -> bool:
-    return W.size < _SMALL and len(W) <= 400
+    return W.size < _SMALL and len(W) <= 200
 
 
 def _one_by_one(W: Array, y: Array, score: Array, step: Array, predict: Array, tau: Tau) -> Array:
@@ -116,7 +116,7 @@ class _Scores:
         later -= fall[i, i + 1 :] * t
 
     def finish(self) -> None:
-        pass
+        self.norms[:] = _norms(self.W) if len(self.norms) else ()
 
 
 class _FewScores(_Scores):
@@ -130,8 +130,7 @@ class _FewScores(_Scores):
         return _hardest(self.scores[i] + self.steps.dot(self.gram[i]), pos)
 
     def step(self, i: int, pos: int, neg: int, t: float, write: bool) -> None:
-        self.steps[pos, i] = t
-        self.steps[neg, i] = -t
+        self.steps[pos, i], self.steps[neg, i] = t, -t
 
     def finish(self) -> None:
         self.W += self.steps @ self.along
@@ -147,9 +146,10 @@ class _Bounds(_Scores):
     def _at_first(self) -> tuple[Array, Array, Array]:
         n, d = self.X.shape
         slack = 1.1 * (d + 2 * n + 16) * 2.0**-24  # the sum has d terms, and one for each step
-        self.moved, self.length = set[int](), np.maximum(_norms(self.X), 1e-300)
-        X = np.full((n, d + 1), slack, np.float32)
-        X[:, :-1] = self.X / self.length[:, None]
+        norms = _norms(self.X)
+        self.moved, self.length = set[int](), np.where(norms > 1e-150, norms, 1.0)
+        X = np.empty((n, d + 1), np.float32)
+        X[:, :-1], X[:, -1] = self.X / self.length[:, None], slack * (norms > 0)
         bounds = np.empty((n, len(self.W)), np.float32)
         for part in (slice(at, at + 512) for at in range(0, len(self.W), 512)):  # to stay in the cache
             W = np.empty((len(self.W[part]), d + 1), np.float32)
@@ -173,6 +173,8 @@ class _Bounds(_Scores):
 
     def step(self, i: int, pos: int, neg: int, t: float, write: bool) -> None:
         super().step(i, pos, neg, t, write)
+        if not abs(t) < 1e20:  # more than single precision has room for: nothing is known of these
+            self.scores[i + 1 :, [pos, neg]] = np.inf
         self.moved |= {pos, neg}
 
     def finish(self) -> None:
@@ -180,10 +182,8 @@ class _Bounds(_Scores):
 
 
 def _scores(W: Array, X: Array, along: Array, norms: Array) -> _Scores:
-    # Bounds are for sizes that single precision has room for.
     bounded = len(norms) and all(((n == 0) | (n > 1e-25) & (n < 1e15)).all() for n in (norms, _norms(along)))
-    kind = _FewScores if _has_few(W) else _Bounds if bounded else _Scores
-    return kind(W, X.astype(W.dtype, copy=False), along, norms)
+    return (_FewScores if _has_few(W) else _Bounds if bounded else _Scores)(W, np.asarray(X, W.dtype), along, norms)
 
 
 def _norms(rows: Array) -> Array:

@@ -87,7 +87,8 @@ class SVMFF(_SharedScale, LinearLearner):
         self.marked_ = np.zeros(X.shape[1], bool)
 
     def _scores(self, X: np.ndarray) -> np.ndarray:
-        return X @ (self._scale(self.marked_) * self.coef_).T
+        scale = self._scale(self.marked_)  # of whichever is smaller
+        return (scale * X) @ self.coef_.T if len(X) < len(self.coef_) else X @ (scale * self.coef_).T
 
 
 class SVMFFBatch(_SharedScale):
