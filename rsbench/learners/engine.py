@@ -44,7 +44,7 @@ def learn(W: Array, y: Array, score: Array, step: Array, predict: Array, tau: Ta
 def block_size(W: Array, n: int) -> int:
     """How many of n samples to take at a time, by measurement (docs/speed.md); one, where W stays in the cache."""
     classes, features = W.shape
-    if n < 4 or (classes < 100 and features > 40 * classes) or (not _has_few(W) and W.nbytes < 600_000):
+    if n < 16 or (classes < 100 and features > 40 * classes) or (not _has_few(W) and W.nbytes < 600_000):
         return 1
     return min(64, max(16, classes)) if W.size < 500_000 else min(256, max(96, classes // 4))
 
