@@ -21,7 +21,6 @@ def learn(W: Array, y: Array, score: Array, step: Array, predict: Array, tau: Ta
     sample as it would be at test time. `score[i] @ step[i]` is the squared norm of the scaled sample for every learner
     of the family, and all that `tau` needs beside the loss. The hardest negative is taken over all classes; ties go to
     the lowest. Samples are taken `block` at a time, which changes nothing but the speed.
-
     Returns the true class's margin over the best other before each update, on features without annotations.
     """
     size = min(block or block_size(W, len(y)), len(y))
@@ -34,8 +33,9 @@ def learn(W: Array, y: Array, score: Array, step: Array, predict: Array, tau: Ta
     for start in range(0, len(y), size):
         rows = slice(start, start + size)
         along, length = _in_precision_of(W, step[rows])
-        scores = _scores(W, score[rows], along, norms)
-        shown = scores if predict is score else _scores(W, predict[rows], along, norms)
+        kind = _kind(W, along, norms)
+        scores = kind(W, score[rows], along, norms)
+        shown = scores if predict is score else kind(W, predict[rows], along, norms)
         margins += _steps(scores, shown, y[rows], length, tau)
         scores.finish()
     return np.array(margins)
@@ -91,8 +91,8 @@ class _Scores:
     """Scores of a block's samples by W, corrected for all later samples at each step."""
 
     def __init__(self, W: Array, X: Array, along: Array, norms: Array):
-        self.W, self.X, self.along, self.norms = W, X, along, norms
-        self.gram = X @ along.T  # [j, i]: what a step of one by sample i adds to the scores of sample j
+        self.W, self.X, self.along, self.norms = W, np.asarray(X, W.dtype), along, norms
+        self.gram = self.X @ along.T  # [j, i]: what a step of one by sample i adds to the scores of sample j
         self.scores, self.rise, self.fall = self._at_first()
 
     def _at_first(self) -> tuple[Array, Array, Array]:
@@ -116,7 +116,7 @@ class _Scores:
         later -= fall[i, i + 1 :] * t
 
     def finish(self) -> None:
-        self.norms[:] = _norms(self.W) if len(self.norms) else ()
+        self.norms[:] = _norms(self.W) if len(self.norms) else ()  # for a later block that has bounds
 
 
 class _FewScores(_Scores):
@@ -181,9 +181,9 @@ class _Bounds(_Scores):
         self.norms[list(self.moved)] = _norms(self.W[list(self.moved)])
 
 
-def _scores(W: Array, X: Array, along: Array, norms: Array) -> _Scores:
+def _kind(W: Array, along: Array, norms: Array) -> type[_Scores]:
     bounded = len(norms) and all(((n == 0) | (n > 1e-25) & (n < 1e15)).all() for n in (norms, _norms(along)))
-    return (_FewScores if _has_few(W) else _Bounds if bounded else _Scores)(W, np.asarray(X, W.dtype), along, norms)
+    return _FewScores if _has_few(W) else _Bounds if bounded else _Scores
 
 
 def _norms(rows: Array) -> Array:
