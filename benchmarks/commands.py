@@ -20,11 +20,12 @@ from typing import Any
 import common  # before numpy: it settles the number of threads
 import numpy as np
 
-from rsbench import registry, results
+from rsbench.core.seeds import stream
 from rsbench.datasets.cub import CUB
+from rsbench.plugins import registry
 from rsbench.protocols import PerClass
-from rsbench.seeds import stream
-from rsbench.tracking import Tracker
+from rsbench.store import record as results
+from rsbench.tracking.mirror import Tracker
 
 #: Runs the command and leaves the names of the modules it has loaded.
 LIST_MODULES = """

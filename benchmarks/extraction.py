@@ -44,7 +44,7 @@ def bare_loop(backbone_name: str, paths: list[Path], batch_size: int, channels_l
     from PIL import Image
 
     from rsbench.extractors.backbones import find_backbone
-    from rsbench.files import cores
+    from rsbench.files.atomic import cores
 
     prepare = find_backbone(backbone_name, "cpu", "float32").load().prepare
     layout = torch.channels_last if channels_last else torch.contiguous_format

@@ -89,7 +89,7 @@ def main() -> None:
     args = parser.parse_args()
 
     from rsbench.datasets.sun_files import scan
-    from rsbench.files import cores
+    from rsbench.files.atomic import cores
 
     with tempfile.TemporaryDirectory() as scratch:
         root = args.keep or Path(scratch) / "SUN2012"

@@ -1,15 +1,5 @@
-"""Random streams, named by purpose and derived from one seed.
+"""Random streams, for components of plugins that draw."""
 
-Each purpose has a stream of its own, so that drawing more for one of them never shifts another:
-within a seed all methods see the same split and order, and adding a learner changes nobody's result.
-"""
+from rsbench.core.seeds import stream
 
-import hashlib
-
-import numpy as np
-
-
-def stream(seed: int, purpose: str) -> np.random.Generator:
-    """The generator for `purpose` under `seed`; the same on every machine."""
-    digest = hashlib.sha256(purpose.encode()).digest()
-    return np.random.default_rng([seed, *np.frombuffer(digest[:16], "<u4").tolist()])
+__all__ = ["stream"]

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
-from rsbench import registry
-from rsbench.run import Spec
+from rsbench.core.experiment import Spec
+from rsbench.plugins import registry
 
 #: Properties are tried on the same examples each time; `--hypothesis-profile=default` looks for new ones.
 settings.load_profile("ci")

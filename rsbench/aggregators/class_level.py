@@ -14,7 +14,7 @@ from typing import Literal, Self
 
 import numpy as np
 
-from rsbench.data import positions
+from rsbench.core.data import positions
 from rsbench.errors import UserError, check_positive, is_number
 
 log = logging.getLogger(__name__)

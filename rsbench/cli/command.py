@@ -17,12 +17,13 @@ from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from rsbench import configs, registry
+from rsbench.cli import configs
 from rsbench.cli.job import check_settings
+from rsbench.core.experiment import Spec
 from rsbench.errors import UserError, did_you_mean
-from rsbench.files import cores
-from rsbench.run import Spec
-from rsbench.tracking import settings
+from rsbench.files.atomic import cores
+from rsbench.plugins import registry
+from rsbench.tracking.mirror import settings
 
 #: Config groups beside the kinds of components.
 _OTHER_GROUPS = ("method", "tracking", "experiment")

@@ -37,7 +37,7 @@ def main(argv: list[str]) -> int:
 
 def track(args: argparse.Namespace) -> int:
     """Send finished runs to MLflow."""
-    from rsbench.tracking import track as send
+    from rsbench.tracking.mirror import track as send
 
     count, uri = send(args.folder, args.uri)
     print(f"{count} finished run{'' if count == 1 else 's'} of {args.folder} in {uri}")

@@ -4,9 +4,9 @@ import argparse
 import sys
 from typing import Any
 
-from rsbench import registry
 from rsbench.errors import UserError, did_you_mean
-from rsbench.files import data_root
+from rsbench.files.atomic import data_root
+from rsbench.plugins import registry
 
 
 def add_commands(commands: Any) -> None:
@@ -32,7 +32,7 @@ def get(args: argparse.Namespace) -> int:
     available = _archives()
     if args.name not in available:
         raise UserError(f"unknown data set '{args.name}'. {did_you_mean(args.name, available)}")
-    from rsbench import download
+    from rsbench.files import download
 
     archive = available[args.name].archive
     folder = data_root() / archive.folder

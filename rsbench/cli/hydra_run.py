@@ -21,15 +21,16 @@ from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
-from rsbench import configs, registry
-from rsbench.cache import cache_root
+from rsbench.cli import configs
 from rsbench.cli.command import Command, explain, read_command
 from rsbench.cli.job import job
 from rsbench.cli.launchers import compose_jobs_once, outlive_killed_jobs
 from rsbench.cli.status import ERROR_FILE, jobs_of
 from rsbench.errors import UserError
-from rsbench.files import alone
-from rsbench.results import ARTIFACTS_FOLDER, SWEEP_FILE, Run, find, read, read_sweep, write_sweep
+from rsbench.files.atomic import alone
+from rsbench.files.cache import cache_root
+from rsbench.plugins import registry
+from rsbench.store.record import ARTIFACTS_FOLDER, SWEEP_FILE, Run, find, read, read_sweep, write_sweep
 
 #: Hydra flags that only show something.
 _SHOW = {"--help", "-h", "--hydra-help", "--version", "--cfg", "-c", "--info", "-i", "--shell-completion", "-sc"}
@@ -155,7 +156,7 @@ def _open_sweep(command: Command, folder: Path) -> None:
         "tracked": False,
     }
     if command.tracking:
-        from rsbench.tracking import open_sweep
+        from rsbench.tracking.mirror import open_sweep
 
         sweep["tracked"] = open_sweep(sweep, folder)
     write_sweep(folder, sweep)
@@ -217,7 +218,7 @@ def _clear(folder: Path, new: bool) -> None:
     """Leave no trace of a command in which nothing ran."""
     sweep = read_sweep(folder)
     if sweep and sweep["tracked"]:
-        from rsbench.tracking import discard_sweep
+        from rsbench.tracking.mirror import discard_sweep
 
         discard_sweep(sweep)
     if new:
@@ -250,7 +251,7 @@ def _close_sweep(folder: Path, status: str) -> None:
 def _end_tracking(command: Command, runs: list[Run], folder: Path) -> None:
     if not command.tracking:
         return
-    from rsbench import tracking
+    from rsbench.tracking import mirror as tracking
 
     sweep, shown = read_sweep(folder), None
     if sweep:

@@ -17,15 +17,16 @@ from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 from tqdm import tqdm
 
-from rsbench import registry, results
 from rsbench.cli.status import ERROR_FILE, being_run
-from rsbench.data import Data, identity
+from rsbench.core.data import Data, identity
+from rsbench.core.experiment import SeedResult, Spec, run_seed, unit
+from rsbench.core.tuning import candidates, held_out, tune
 from rsbench.errors import UserError
-from rsbench.files import write_whole
-from rsbench.kept import seed_result
-from rsbench.run import SeedResult, Spec, run_seed, unit
-from rsbench.tracking import settings
-from rsbench.tuning import candidates, held_out, tune
+from rsbench.files.atomic import write_whole
+from rsbench.plugins import registry
+from rsbench.store import record as results
+from rsbench.store.seeds import seed_result
+from rsbench.tracking.mirror import settings
 
 log = logging.getLogger("rsbench")
 
@@ -52,7 +53,7 @@ def job(cfg: DictConfig) -> float | None:
         (folder / ERROR_FILE).unlink(missing_ok=True)
     log.info("%s", _line(run) if new else f"{run.info['label']:<17} finished earlier, left as it is")
     if sweep and sweep["tracked"]:
-        from rsbench.tracking import send_child
+        from rsbench.tracking.mirror import send_child
 
         send_child(run, sweep)
     return _cumulative_error(run)[1] if config["learn_on"] == "validation" else None

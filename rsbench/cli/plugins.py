@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rsbench import registry
 from rsbench.errors import UserError, did_you_mean, first_line
-from rsbench.files import CONF
-from rsbench.registry import KINDS, Component, Registry
+from rsbench.files.atomic import CONF
+from rsbench.plugins import registry
+from rsbench.plugins.registry import KINDS, Component, Registry
 
 
 def add_commands(commands: Any) -> None:

@@ -59,7 +59,7 @@ def _write(found: "Collection", folder: Path) -> str:
 
 
 def _default_uri() -> str:
-    from rsbench.tracking import default_settings
+    from rsbench.tracking.mirror import default_settings
 
     return default_settings()["uri"]
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from rsbench import __version__
 from rsbench.errors import UserError
-from rsbench.registry import plugin_folders
+from rsbench.plugins.registry import plugin_folders
 
 _LEARNER = '''from rsbench.learners import RelevanceLearner
 
@@ -95,8 +95,8 @@ class {cls}:
 
 _DATASET = '''import numpy as np
 
-from rsbench.data import Data, Names
-from rsbench.seeds import stream
+from rsbench.core.data import Data, Names
+from rsbench.core.seeds import stream
 
 
 class {cls}:

@@ -15,7 +15,7 @@ from pathlib import Path
 from filelock import FileLock
 
 from rsbench.errors import UserError
-from rsbench.results import ARTIFACTS_FOLDER, SWEEP_FILE, read_sweep
+from rsbench.store.record import ARTIFACTS_FOLDER, SWEEP_FILE, read_sweep
 
 ERROR_FILE = "error.txt"
 

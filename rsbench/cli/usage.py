@@ -8,8 +8,9 @@ from typing import Any
 
 from omegaconf import OmegaConf
 
-from rsbench import configs, registry
-from rsbench.registry import Registry
+from rsbench.cli import configs
+from rsbench.plugins import registry
+from rsbench.plugins.registry import Registry
 
 
 def show() -> int:

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import numpy as np
 
-from rsbench.array_files import read_npz, reading
-from rsbench.data import Data, Names, check_data
+from rsbench.core.data import Data, Names, check_data
 from rsbench.errors import UserError, did_you_mean
+from rsbench.files.arrays import read_npz, reading
 
 REQUIRED = ("X", "y", "Z")
 OPTIONAL = ("test", "background", "background_y", "background_Z", "feature_names", "class_names")

@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from rsbench.data import Data, Names, Training
+from rsbench.core.data import Data, Names, Training
 from rsbench.datasets.cub_files import CERTAINTIES, Table, list_folder, read_table
 from rsbench.datasets.generative import World, generate
 from rsbench.datasets.real import Archive, RealOrSimulated, Source, take

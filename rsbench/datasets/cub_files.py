@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
-from rsbench.array_files import labels, read_npz, row_names
-from rsbench.cache import Cache, key_of
 from rsbench.errors import UserError
-from rsbench.files import file_hash, read_lines
+from rsbench.files.arrays import labels, read_npz, row_names
+from rsbench.files.atomic import file_hash, read_lines
+from rsbench.files.cache import Cache, key_of
 
 #: How sure annotators were, from least to most; the order of `Table.certainty`.
 CERTAINTIES = ("not visible", "guessing", "probably", "definitely")

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rsbench.data import Data, Names
+from rsbench.core.data import Data, Names
+from rsbench.core.seeds import stream
 from rsbench.errors import UserError
-from rsbench.seeds import stream
 
 
 @dataclass(frozen=True)

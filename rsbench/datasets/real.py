@@ -14,9 +14,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from rsbench.data import Data
+from rsbench.core.data import Data
 from rsbench.errors import UserError
-from rsbench.files import data_root
+from rsbench.files.atomic import data_root
 
 log = logging.getLogger(__name__)
 

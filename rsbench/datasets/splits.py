@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from rsbench.core.seeds import stream
 from rsbench.errors import UserError, did_you_mean, is_number
-from rsbench.files import read_lines
-from rsbench.seeds import stream
+from rsbench.files.atomic import read_lines
 
 PARTS = ("train", "validation", "few-shot")
 

@@ -9,13 +9,13 @@ from typing import Any, Literal
 
 import numpy as np
 
-from rsbench.data import Data, Names, Training
+from rsbench.core.data import Data, Names, Training
+from rsbench.core.seeds import stream
 from rsbench.datasets.generative import World, generate
 from rsbench.datasets.real import Archive, RealOrSimulated, Source, take
 from rsbench.datasets.sun_files import Scan, image_of, list_annotations, scan, scene_of
 from rsbench.datasets.tags import Decision, TagMap, Vocabulary, clean, find_matcher, read_vocabulary
 from rsbench.errors import UserError
-from rsbench.seeds import stream
 
 #: What the paper counted in SUN, beside which `Tags.summary` stands.
 PAPER_COUNTS = {

@@ -19,9 +19,9 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from rsbench.cache import Cache, key_of
 from rsbench.errors import UserError
-from rsbench.files import cores, file_hash
+from rsbench.files.atomic import cores, file_hash
+from rsbench.files.cache import Cache, key_of
 
 EXCLUDED = ("misc", "outliers")
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from rsbench.data import Data, Names
+from rsbench.core.data import Data, Names
 from rsbench.datasets.generative import World, generate
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from rsbench.errors import UserError, did_you_mean
-from rsbench.files import read_text
+from rsbench.files.atomic import read_text
 
 #: Snowball's English stemmer, which its authors also call Porter2; not the older `porter`.
 STEMMER = "english"

@@ -1,7 +1,7 @@
 """Built-in extractors: from images to features."""
 
 from rsbench import hookimpl
-from rsbench.data import Data
+from rsbench.core.data import Data
 from rsbench.errors import UserError
 from rsbench.extractors.attributes import ResNet50Attributes
 from rsbench.extractors.clip import ClipAttributes

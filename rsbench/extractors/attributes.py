@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from rsbench.data import Data
+from rsbench.core.data import Data
 from rsbench.extractors.backbones import Device, Precision, find_backbone
 from rsbench.extractors.detectors import Recipe
 from rsbench.extractors.images import batch_images, check_counts, image_features

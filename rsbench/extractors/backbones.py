@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from rsbench.cache import key_of
 from rsbench.errors import UserError, first_line
-from rsbench.files import file_hash
+from rsbench.files.atomic import file_hash
+from rsbench.files.cache import key_of
 
 if TYPE_CHECKING:
     import torch

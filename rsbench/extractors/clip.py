@@ -6,8 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from rsbench.cache import Cache, key_of
-from rsbench.data import Data
+from rsbench.core.data import Data
 from rsbench.errors import UserError, first_line
 from rsbench.extractors.backbones import (
     Backbone,
@@ -23,6 +22,7 @@ from rsbench.extractors.backbones import (
 )
 from rsbench.extractors.images import batch_images, check_counts, image_features
 from rsbench.extractors.scoring import score
+from rsbench.files.cache import Cache, key_of
 
 
 @dataclass(frozen=True)

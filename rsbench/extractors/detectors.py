@@ -14,12 +14,12 @@ from pathlib import Path
 
 import numpy as np
 
-from rsbench.cache import Cache, key_of
-from rsbench.data import Training
+from rsbench.core.data import Training
+from rsbench.core.seeds import stream
 from rsbench.errors import UserError, is_number
 from rsbench.extractors.images import one_thread_each
-from rsbench.files import cores, file_hash
-from rsbench.seeds import stream
+from rsbench.files.atomic import cores, file_hash
+from rsbench.files.cache import Cache, key_of
 
 
 @dataclass(frozen=True)

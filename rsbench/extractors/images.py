@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from rsbench.cache import Cache, key_of
-from rsbench.data import Data, Training
+from rsbench.core.data import Data, Training
 from rsbench.errors import UserError, first_line
 from rsbench.extractors.backbones import Backbone, Network
-from rsbench.files import cores, file_hash
+from rsbench.files.atomic import cores, file_hash
+from rsbench.files.cache import Cache, key_of
 
 log = logging.getLogger(__name__)
 

@@ -7,12 +7,12 @@ from typing import Literal, NoReturn
 
 import numpy as np
 
-from rsbench.array_files import read_arrays, row_names
-from rsbench.data import Data
+from rsbench.core.data import Data
 from rsbench.errors import UserError
 from rsbench.extractors.detectors import Recipe
 from rsbench.extractors.scoring import detect, score
-from rsbench.files import read_lines
+from rsbench.files.arrays import read_arrays, row_names
+from rsbench.files.atomic import read_lines
 
 _ENDINGS = (".jpg", ".jpeg", ".png", ".bmp", ".gif", ".tif", ".tiff", ".webp")
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from rsbench.data import Data, Training
+from rsbench.core.data import Data, Training
 from rsbench.errors import UserError
 from rsbench.extractors.detectors import Recipe, quality, train_detectors
 from rsbench.extractors.images import without_bad

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rsbench.cache import key_of
-from rsbench.data import Data
+from rsbench.core.data import Data
 from rsbench.errors import UserError, first_line
 from rsbench.extractors.backbones import Backbone, Device, Network, Precision, place
 from rsbench.extractors.images import batch_images, check_counts, image_features
 from rsbench.extractors.scoring import score
-from rsbench.files import file_hash
+from rsbench.files.atomic import file_hash
+from rsbench.files.cache import key_of
 
 if TYPE_CHECKING:
     import torch

@@ -10,7 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from rsbench.data import positions
+from rsbench.core.data import positions
 
 _CLEAN = (np.dtype(np.float32), np.dtype(np.float64))
 

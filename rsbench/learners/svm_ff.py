@@ -11,11 +11,11 @@ from typing import Any, Self
 
 import numpy as np
 
+from rsbench.core.measures import margins
 from rsbench.errors import check_positive
 from rsbench.learners.base import Learner
 from rsbench.learners.engine import learn
 from rsbench.learners.passive_aggressive import LinearLearner, Variant
-from rsbench.measures import margins
 
 
 class _SharedScale(Learner):

@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from rsbench.files import write_whole
+from rsbench.files.atomic import write_whole
 from rsbench.report.collect import Group, groups
 from rsbench.report.comparisons import make_comparisons
 from rsbench.report.figure import draw
 from rsbench.report.findings import findings
 from rsbench.report.page import make_page
 from rsbench.report.table import make_latex, make_tables
-from rsbench.results import Run
+from rsbench.store.record import Run
 
 __all__ = ["FILES", "draw", "findings", "make_comparisons", "make_latex", "make_page", "make_tables", "write_report"]
 

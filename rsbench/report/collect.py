@@ -8,12 +8,12 @@ from pathlib import Path
 
 import numpy as np
 
-from rsbench.compare import Comparison, compare, comparison_key
+from rsbench.core.measures import MEASURES
+from rsbench.core.statistics import Comparison, compare, comparison_key
 from rsbench.errors import UserError, first_line
-from rsbench.measures import MEASURES
 from rsbench.report.findings import Findings, findings
 from rsbench.report.labels import group_titles
-from rsbench.results import Run, find, read
+from rsbench.store.record import Run, find, read
 
 #: What a report cannot do without of a run's record.
 _RECORD = ("run.json", "curves.csv")
@@ -59,7 +59,7 @@ def from_folders(folders: list[Path]) -> Collection:
 
 def from_mlflow(experiment: str, uri: str, folder: Path) -> Collection:
     """All complete runs of an MLflow experiment, by the records among their artifacts, which go into the folder."""
-    from rsbench.tracking import Tracker
+    from rsbench.tracking.mirror import Tracker
 
     found = Collection()
     try:

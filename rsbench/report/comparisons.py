@@ -4,7 +4,7 @@ import csv
 import io
 import math
 
-from rsbench.compare import (
+from rsbench.core.statistics import (
     ENOUGH_FOR_WILCOXON,
     MEASURE,
     MOST_IN_PAIRS,
@@ -17,7 +17,7 @@ from rsbench.errors import UserError
 from rsbench.report.collect import Group
 from rsbench.report.labels import is_simulated, p_text, signed
 from rsbench.report.table import markdown
-from rsbench.results import Run
+from rsbench.store.record import Run
 
 COLUMNS = (
     *("first", "second", "measure", "step", "seeds", "first_minus_second", "low", "high", "effect"),

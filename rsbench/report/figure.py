@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from rsbench.files import write_whole
-from rsbench.paper import error_at_10
+from rsbench.files.atomic import write_whole
 from rsbench.report.labels import data_label, swept_axis, varying
-from rsbench.results import Run
+from rsbench.report.paper import error_at_10
+from rsbench.store.record import Run
 
 #: Okabe and Ito's palette, told apart with any colour vision; markers repeat the distinction.
 _COLORS = ("#000000", "#E69F00", "#0072B2", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#8B7500")

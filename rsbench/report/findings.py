@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from rsbench.compare import Comparison, compare_pair, compared_step, holm, interaction
+from rsbench.core.statistics import Comparison, compare_pair, compared_step, holm, interaction
 from rsbench.report.labels import flatten, is_simulated, p_text, signed, swept_axis
-from rsbench.results import Run
+from rsbench.store.record import Run
 
 _SCORES = {"none": "raw", "center": "centred", "standardize": "standardised", "l2": "normalised"}
 

@@ -5,9 +5,9 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-from rsbench.compare import comparison_key
+from rsbench.core.statistics import comparison_key
 from rsbench.errors import UserError, is_number
-from rsbench.results import Run, read_sweep, sweep_folder
+from rsbench.store.record import Run, read_sweep, sweep_folder
 
 #: Settings that methods and record keeping change by themselves; they do not tell runs apart.
 _IMPLIED = ("learner.name", "aggregator.name", "preprocessor.name", "preprocessor.fit_on", "theta", "tracking")

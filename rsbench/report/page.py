@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from rsbench import __version__
-from rsbench.compare import (
+from rsbench.core.measures import MEASURES
+from rsbench.core.statistics import (
     ENOUGH_TO_BOOTSTRAP,
     WHY_CORRECTED,
     Comparison,
@@ -24,8 +25,6 @@ from rsbench.compare import (
     t_interval,
 )
 from rsbench.errors import UserError
-from rsbench.measures import MEASURES
-from rsbench.paper import published
 from rsbench.report.collect import Group, groups
 from rsbench.report.comparisons import against_first, family_sizes, wilcoxon_note
 from rsbench.report.figure import against, against_samples, is_wide
@@ -43,9 +42,10 @@ from rsbench.report.labels import (
     varying,
 )
 from rsbench.report.markup import Cell, bullets, number, plain, table, text_of
+from rsbench.report.paper import published
 from rsbench.report.table import MEASURES as TABLED
 from rsbench.report.table import lowest, mean_text
-from rsbench.results import Run
+from rsbench.store.record import Run
 
 _HERE = Path(__file__).parent
 _MEASURE_NAMES = {

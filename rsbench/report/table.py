@@ -2,9 +2,9 @@
 
 import math
 
-from rsbench.paper import CLASSES, published
 from rsbench.report.labels import data_details, data_label, hints, is_simulated, varying
-from rsbench.results import Run
+from rsbench.report.paper import CLASSES, published
+from rsbench.store.record import Run
 
 #: What tables show: measure, title, by how much it is multiplied, digits.
 MEASURES = (("cumulative_error", "cumulative error %", 100, 1), ("cumulative_loss", "cumulative loss", 1, 0))

@@ -1,0 +1,387 @@
+"""The report on one page: what is in it, what a browser makes of it, and what happens to odd input."""
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import SMALL, rsbench
+from scipy import stats
+
+from rsbench.cli.commands import main
+from rsbench.core.measures import MEASURES
+from rsbench.errors import UserError
+from rsbench.report import FILES, make_page, write_report
+from rsbench.report.collect import from_folders, groups
+from rsbench.store import record as results
+
+EVIL = '<img src=x onerror="document.title=1"></script><script>alert(1)</script>'
+
+
+def write_run(folder: Path, method="lean", level=0.5, seeds=3, steps=range(1, 26), preprocessor="none", **changes):
+    """A finished run on disk whose error falls from `level` on."""
+    folder.mkdir(parents=True)
+    rng = np.random.default_rng(len(method))
+    record = results.Record(folder)
+    for seed in range(seeds):
+        noise = 0.01 * rng.random()
+        rows = []
+        for step in steps:
+            values = dict.fromkeys(MEASURES, level + noise - 0.01 * step)
+            rows.append({"seed": seed, "step": step, "samples": 4 * step, **values})
+        classes = [{"seed": seed, "class": f"bird {c}", "samples": 10, "test_error": 0.1 * c} for c in range(4)]
+        record.add(rows, classes)
+    info = {
+        "method": method,
+        "preprocessor": preprocessor,
+        "label": method if preprocessor == "none" else f"{method} {preprocessor}",
+        "experiment": "cub",
+        "config": {
+            "learner": {"name": method, "C": 1.0},
+            "preprocessor": {"name": preprocessor},
+            "protocol": {"name": "per_class"},
+        },
+        "overrides": ["+experiment=cub", f"method={method}"],
+        "tracking": None,
+        "fingerprint": f"{method} {level} {preprocessor}",
+        "seeds": list(range(seeds)),
+        "versions": {"numpy": "1"},
+        "git_commit": None,
+        "data": {"name": "cub", "identity": "abc", "simulated": True, "how_to_get_real": "Fetch it"},
+        "classes": 4,
+        "samples": {"pool": 100, "test": 40},
+        "unit": "samples per class",
+        "tuned": {},
+        "bound": {"as_printed": 12.5, "scale_free_ratio": 0.5},
+        "seconds": 0.1,
+    }
+    return record.finish({**info, **changes})
+
+
+def three(folder: Path):
+    runs = [write_run(folder / str(i), method, level) for i, (method, level) in enumerate((("lean", 0.9), ("a", 0.8)))]
+    return [*runs, write_run(folder / "2", EVIL, 0.7)]
+
+
+def embedded(page: str) -> dict:
+    return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.S)[1])
+
+
+def test_page_has_everything_and_asks_the_network_for_nothing(tmp_path):
+    text = make_page(three(tmp_path), ["x/run.json: method missing"])
+    for part in (
+        "SIMULATED",
+        "Fetch it",
+        "Seed by seed",
+        "Nadeau–Bengio",
+        "Samples needed",
+        "Error by class",
+        "bird 3",
+    ):
+        assert part in text
+    for part in (
+        "The paper's bound",
+        "python -m rsbench +experiment=cub method=lean",
+        "sha256 abc",
+        "x/run.json: method",
+    ):
+        assert part in text
+    assert not re.search(r"""(src|href)\s*=\s*["']?(https?:)?//""", text) and "@import" not in text
+    assert "default-src 'none'" in text
+
+
+def test_names_are_never_markup(tmp_path):
+    text = make_page(three(tmp_path))
+    assert "<img" not in text and text.count("<script") == 2
+    assert [line["label"] for line in embedded(text)["groups"][0]["views"][0]["lines"]] == ["lean", "a", EVIL]
+
+
+def test_chart_draws_the_records_numbers(tmp_path):
+    run = write_run(tmp_path / "0", level=0.8)
+    (line,) = embedded(make_page([run]))["groups"][0]["views"][0]["lines"]
+    np.testing.assert_allclose(line["mean"]["test_error"], 100 * run.mean("test_error"), rtol=1e-4)
+    np.testing.assert_allclose(line["error"]["test_loss"], run.standard_error("test_loss"), rtol=1e-4)
+    assert line["t"] == pytest.approx(4.303, abs=1e-3)  # Student's t of 3 seeds
+
+
+def test_intervals_are_students_and_from_twenty_seeds_on_also_the_bootstraps(tmp_path):
+    run = write_run(tmp_path / "few", seeds=5)
+    values = 100 * run.values("cumulative_error")[run.steps.index(20)]
+    low, high = stats.t.interval(0.95, 4, values.mean(), stats.sem(values))
+    text = make_page([run])
+    assert f"{low:.1f} to {high:.1f}" in text and "bootstrap" not in text.split("<script")[0]
+    assert "95 % @20, bootstrap" in make_page([write_run(tmp_path / "many", seeds=20)])
+
+
+def test_swept_number_becomes_an_axis(tmp_path):
+    runs = [
+        write_run(tmp_path / str(C), level=0.5 + C / 1000, config={"learner": {"C": C}, "protocol": {}})
+        for C in (10.0, 0.1, 1.0)
+    ]
+    samples, swept = embedded(make_page(runs))["groups"][0]["views"]
+    assert swept["name"] == "learner.C" and swept["lines"][0]["x"] == [0.1, 1, 10] and swept["log"]
+    assert len(samples["lines"]) == 3
+
+
+def test_runs_on_other_data_are_a_group_of_their_own(tmp_path):
+    other = {"name": "sun", "identity": "xyz", "simulated": False}
+    runs = [*three(tmp_path), write_run(tmp_path / "3", "b", data=other)]
+    assert [len(group.runs) for group in groups(runs)] == [3, 1]
+    text = make_page(runs)
+    assert "2 groups that cannot be compared" in text and text.count("<h2>") == 2
+
+
+def test_one_seed_has_no_certainty_but_a_report(tmp_path):
+    runs = [write_run(tmp_path / name, name, seeds=1) for name in ("lean", "a")]
+    text = write_report(runs, tmp_path)
+    assert "nan" not in text and "inf" not in text.replace("information", "")
+    page = (tmp_path / "report.html").read_text()
+    assert embedded(page)["groups"][0]["views"][0]["lines"][0]["error"]["test_error"] == [None] * 25
+    assert "nan" not in page.split("<script")[0].lower()
+
+
+def test_a_curve_with_a_hole_is_drawn_and_not_compared(tmp_path):
+    three(tmp_path)
+    path = tmp_path / "1" / "curves.csv"
+    lines = path.read_text().splitlines()
+    lines[5] = ",".join([*lines[5].split(",")[:3], "nan", *lines[5].split(",")[4:]])
+    path.write_text("\n".join(lines) + "\n")
+    runs = from_folders([tmp_path]).runs
+    write_report(runs, tmp_path)
+    page = (tmp_path / "report.html").read_text()
+    assert "test_error is nan at seed 0, step 5: not compared" in page
+    assert embedded(page)["groups"][0]["views"][0]["lines"][1]["mean"]["test_error"][4] is None
+    assert all('a"' not in line.split(",")[0] for line in (tmp_path / "comparisons.csv").read_text().splitlines())
+    assert (tmp_path / "comparisons.csv").read_text().count("\n") == 2
+
+
+def test_folders_merge_and_the_same_run_counts_once(tmp_path):
+    three(tmp_path / "one")
+    write_run(tmp_path / "two" / "0", "new")
+    shutil.copytree(tmp_path / "one" / "0", tmp_path / "two" / "1")
+    found = from_folders([tmp_path / "one", tmp_path / "two"])
+    assert [run.info["method"] for run in found.runs] == ["lean", "a", EVIL, "new"]
+    assert len(found.left_out) == 1 and "the same as another run" in found.left_out[0]
+
+
+def test_folders_that_are_not_ours_are_named(tmp_path, capsys):
+    (tmp_path / "theirs").mkdir()
+    (tmp_path / "theirs" / "curves.csv").write_text("a,b\n1,2\n")
+    for folder, words in ((tmp_path / "theirs", "no finished run in it"), (tmp_path / "none", "is not a folder")):
+        assert main(["report", str(folder)]) == 1
+        assert words in capsys.readouterr().err
+    assert main(["report"]) == 1 and "report of what?" in capsys.readouterr().err
+    assert list((tmp_path / "theirs").iterdir()) == [tmp_path / "theirs" / "curves.csv"]
+
+
+def test_a_record_of_an_older_version_is_left_out_by_name(tmp_path, capsys):
+    three(tmp_path)
+    info = json.loads((tmp_path / "1" / "run.json").read_text())
+    del info["unit"]
+    (tmp_path / "1" / "run.json").write_text(json.dumps(info))
+    assert main(["report", str(tmp_path)]) == 0
+    assert "left out" in capsys.readouterr().err and "unit missing" in (tmp_path / "report.html").read_text()
+    del info["label"]
+    for i in "02":
+        (tmp_path / i / "run.json").write_text(json.dumps(info))
+    assert main(["report", str(tmp_path)]) == 1
+    assert "no finished run in it" in capsys.readouterr().err
+
+
+def test_records_without_the_splits_sizes_are_not_compared(tmp_path):
+    runs = [write_run(tmp_path / name, name, samples=None) for name in ("lean", "a")]
+    text = write_report(runs, tmp_path)
+    assert "older version, without its split's sizes" in text
+    assert "older version" in (tmp_path / "report.html").read_text()
+
+
+def test_report_is_the_same_every_time(tmp_path):
+    runs = three(tmp_path / "runs")
+    contents = []
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        write_report(runs, tmp_path / name)
+        contents.append({file: (tmp_path / name / file).read_bytes() for file in FILES})
+    assert contents[0] == contents[1]
+
+
+def test_nothing_of_an_earlier_report_stays(tmp_path):
+    runs = three(tmp_path)
+    write_report(runs, tmp_path)
+    write_report(runs[:1], tmp_path)
+    assert not (tmp_path / "comparisons.csv").exists()
+
+
+def test_damaged_errors_by_class_cost_nothing_but_their_table(tmp_path):
+    runs = three(tmp_path)
+    (tmp_path / "1" / "classes.csv").write_text("seed,class,samples,test_error\n0,a,0,1\n")
+    page = make_page(runs)
+    assert "No errors by class: " in page and "a class without samples" in page and "Samples needed" in page
+
+
+def test_runs_of_one_name_and_groups_of_one_title_can_be_told_apart(tmp_path):
+    runs = [write_run(tmp_path / "0", level=0.5), write_run(tmp_path / "1", level=0.6)]
+    runs += [write_run(tmp_path / "2", data={"name": "cub", "identity": "other", "simulated": True})]
+    page = make_page(runs)
+    assert "lean (2)" in page
+    titles = re.findall(r"<h2>(.*?)</h2>", page)
+    assert len(set(titles)) == 2 and "data abc" in titles[0] and "data other" in titles[1]
+
+
+def test_names_stay_in_their_cells(tmp_path):
+    runs = [write_run(tmp_path / "0", "a|b\nc"), write_run(tmp_path / "1", "<b>", seeds=3)]
+    rows = [line for line in write_report(runs, tmp_path).splitlines() if line.startswith("|")]
+    assert all(len(re.findall(r"(?<!\\)\|", row)) in (6, 7, 9) for row in rows), rows
+    assert all(re.fullmatch(r"-+:?", cell.strip()) for cell in rows[1].strip("|").split("|"))
+    assert r"\textless{}b\textgreater{}" in (tmp_path / "table.tex").read_text()
+
+
+def test_the_papers_marks_stand_with_the_papers_features_alone(tmp_path, monkeypatch):
+    drawn = []
+    monkeypatch.setattr(
+        "matplotlib.axes.Axes.plot", lambda axes, *args, **_: drawn.append((axes.get_title(), args)) or []
+    )
+    runs = [
+        write_run(tmp_path / f"{i} {p}", f"m{i}" if i else "lean", preprocessor=p, classes=50)
+        for i in range(5)
+        for p in ("none", "center")
+    ]
+    for run in runs:
+        run.info["overrides"] = ["+experiment=cub", f"preprocessor={run.info['preprocessor']}"]
+    write_report(runs, tmp_path)
+    assert sum(args[:1] == (10,) for _, args in drawn) == 1
+
+
+def test_a_full_disk_leaves_the_earlier_report(tmp_path, monkeypatch):
+    runs = three(tmp_path)
+    write_report(runs, tmp_path)
+    before = (tmp_path / "report.html").read_bytes()
+    monkeypatch.setattr("os.replace", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left on device")))
+    with pytest.raises(UserError, match="No space left"):
+        write_report(runs[:1], tmp_path)
+    assert (tmp_path / "report.html").read_bytes() == before
+
+
+def test_a_thousand_runs_make_a_page_of_less_than_ten_megabytes(tmp_path):
+    for i in range(1000):
+        write_run(tmp_path / str(i), f"method{i % 40}", 0.3 + i / 2000, config={"learner": {"C": i}, "protocol": {}})
+    found = from_folders([tmp_path])
+    assert len(found.runs) == 1000
+    page = make_page(found.runs)
+    assert len(page.encode()) < 10e6 and len(embedded(page)["groups"][0]["views"][0]["lines"]) == 1000
+
+
+def test_sweep_ends_with_a_report_and_the_command_makes_it_again(tmp_path):
+    done = rsbench(*SMALL, "-m", "method=lean,ellipsotron", cwd=tmp_path)
+    assert done.returncode == 0 and "report  outputs/sweeps/" in done.stdout
+    (folder,) = (tmp_path / "outputs" / "sweeps").iterdir()
+    assert {path.name for path in folder.iterdir()} >= set(FILES)
+    page = (folder / "report.html").read_text()
+    assert "-m method=lean,ellipsotron" in page or "--multirun" in page
+    again = rsbench("report", "outputs", "--to", "elsewhere", cwd=tmp_path)
+    assert again.returncode == 0 and (tmp_path / "elsewhere" / "report.html").read_text() == page
+    from_store = rsbench("report", "--mlflow", "rsbench", "--to", "stored", cwd=tmp_path)
+    assert from_store.returncode == 0, from_store.stderr
+    stored = embedded((tmp_path / "stored" / "report.html").read_text())
+    assert stored["groups"][0]["views"] == embedded(page)["groups"][0]["views"]
+    for gone in (tmp_path / "outputs" / "mlflow-artifacts").rglob("classes.csv"):
+        gone.unlink()
+    older = rsbench("report", "--mlflow", "rsbench", "--to", "older", cwd=tmp_path)
+    assert older.returncode == 0 and "Downloading" not in older.stderr, older.stderr
+    next((tmp_path / "outputs" / "mlflow-artifacts").rglob("curves.csv")).unlink()
+    broken = rsbench("report", "--mlflow", "rsbench", "--to", "broken", cwd=tmp_path)
+    assert broken.returncode == 0 and broken.stderr.count("left out: ") == 1, broken.stderr
+    for wrong, words in (("nothing", "no experiment 'nothing'"), ("rsbench", "no such database")):
+        uri = ["--uri", "sqlite:///x.db"] if wrong == "rsbench" else []
+        refused = rsbench("report", "--mlflow", wrong, *uri, cwd=tmp_path)
+        assert refused.returncode == 1 and words in refused.stderr, refused.stderr
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    """A browser, where there is one."""
+    playwright = pytest.importorskip("playwright.sync_api", reason="no playwright to drive a browser with")
+    found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
+    if found is None:
+        pytest.skip("no Chromium here to open the report in")
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=found, args=["--no-sandbox", "--disable-gpu"])
+        yield browser
+        browser.close()
+
+
+def opened(browser, page: Path, width=1200, scheme="light"):
+    """The page opened from disk without a network, and what its console says."""
+    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme, offline=True)
+    tab, said = context.new_page(), []
+    tab.on("console", lambda message: said.append(message.text))
+    tab.on("pageerror", lambda error: said.append(str(error)))
+    tab.on("request", lambda request: said.append(request.url) if not request.url.startswith("file:") else None)
+    tab.goto(page.as_uri())
+    tab.locator("#chart-0").scroll_into_view_if_needed()
+    tab.wait_for_selector("#chart-0 path.run")
+    return tab, said
+
+
+def test_a_person_can_read_values_hide_runs_and_sort(tmp_path, chromium):
+    write_report(three(tmp_path), tmp_path)
+    tab, said = opened(chromium, tmp_path / "report.html")
+    assert tab.locator("path.run").count() == 3 and tab.locator("path.band").count() == 3
+    box = tab.locator(".plot svg").bounding_box()
+    tab.mouse.move(box["x"] + box["width"] - 14, box["y"] + 60)
+    tip = tab.locator(".tip").inner_text()
+    expected = 100 * results.read(tmp_path / "0").mean("test_error")[-1]
+    assert "samples per class: 25" in tip and f"{expected:.1f} ±" in tip and EVIL in tip
+    tab.mouse.move(0, 0)
+    assert tab.locator(".tip").is_hidden()
+    tab.locator(".plot svg").focus()
+    tab.keyboard.press("ArrowRight")
+    tab.keyboard.press("ArrowRight")
+    assert "samples per class: 2" in tab.locator("[aria-live]").inner_text()
+    lean = tab.locator(".legend button", has_text="lean")
+    lean.click()
+    assert tab.locator("path.run").count() == 2 and lean.get_attribute("aria-pressed") == "false"
+    tab.get_by_role("button", name="None").click()
+    assert tab.locator("path.run").count() == 0
+    tab.get_by_role("button", name="All", exact=True).click()
+    before = tab.locator("path.run").first.get_attribute("d")
+    tab.get_by_label("log y").check()
+    assert tab.locator("path.run").first.get_attribute("d") != before
+    tab.get_by_label("Bands").select_option("none")
+    assert tab.locator("path.band").count() == 0
+    tab.get_by_label("Measure").select_option("cumulative_loss")
+    assert tab.locator("path.run").count() == 3
+    rank = tab.locator("table.sortable").first.locator("th button").first
+    first = "table.sortable >> nth=0 >> tbody tr >> nth=0"
+    assert tab.locator(first).inner_text().startswith("1")
+    rank.click()
+    rank.click()
+    assert tab.locator(first).inner_text().startswith("3")
+    assert tab.title() != "1" and said == []
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(390, "light"), (390, "dark"), (1280, "dark")])
+def test_page_fits_its_screen_and_follows_the_colour_scheme(tmp_path, chromium, width, scheme):
+    write_report(three(tmp_path), tmp_path)
+    tab, said = opened(chromium, tmp_path / "report.html", width, scheme)
+    assert tab.evaluate("document.documentElement.scrollWidth") <= width and said == []
+    background = tab.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert (sum(map(int, re.findall(r"\d+", background))) > 380) == (scheme == "light")
+    unnamed = "[...document.querySelectorAll('button,select,input')].filter(e => !e.textContent.trim() && !e.ariaLabel && !e.labels?.length).length"
+    assert tab.evaluate(unnamed) == 0
+
+
+def test_a_thousand_runs_can_be_looked_at(tmp_path, chromium):
+    runs = [write_run(tmp_path / str(i), f"method{i}", 0.3 + i / 2000) for i in range(1000)]
+    (tmp_path / "report.html").write_text(make_page(runs))
+    tab, said = opened(chromium, tmp_path / "report.html")
+    assert tab.locator("path.run").count() == 12  # the others wait to be asked for
+    tab.get_by_label("Filter runs").fill("method99")
+    assert tab.locator(".legend button:visible").count() == 11
+    tab.get_by_role("button", name="All", exact=True).click()
+    assert tab.locator("path.run").count() == 23
+    tab.get_by_label("Filter runs").fill("")
+    tab.get_by_role("button", name="All", exact=True).click()
+    assert tab.locator("path.run").count() == 1000 and said == []

@@ -1,0 +1,115 @@
+"""Corruptions of annotations: exactly what they say is lost or added, and nothing else."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from rsbench.aggregators import ClassSoft, Sample
+from rsbench.core.experiment import run_seed
+from rsbench.core.seeds import stream
+from rsbench.corruptions import ANNOTATIONS, Budget, Full, Noisy, Random, Shuffled
+from rsbench.errors import UserError
+
+
+@pytest.fixture
+def Z(rng):
+    return rng.random((400, 20)) < 0.3
+
+
+def test_full_changes_nothing(Z, rng):
+    assert Full()(Z, rng) is Z
+
+
+def test_shuffled_keeps_every_annotation_whole(Z, rng):
+    dealt = Shuffled()(Z, rng)
+    assert sorted(map(bytes, dealt)) == sorted(map(bytes, Z)) and (dealt != Z).any(axis=1).mean() > 0.9
+
+
+def test_random_keeps_the_number_of_marks(Z, rng):
+    drawn = Random()(Z, rng)
+    np.testing.assert_array_equal(drawn.sum(axis=1), Z.sum(axis=1))
+    assert drawn.dtype == bool and abs((drawn & Z).sum() / Z.sum() - 0.3) < 0.05
+    graded = np.where(Z, 0.5, 0.0)
+    np.testing.assert_array_equal(np.sort(Random()(graded, rng), axis=1), np.sort(graded, axis=1))
+
+
+def test_budget_keeps_some_of_the_marks(Z, rng):
+    kept = Budget(marks=3)(Z, rng)
+    assert not (kept & ~Z).any() and kept.dtype == bool
+    np.testing.assert_array_equal(kept.sum(axis=1), np.minimum(Z.sum(axis=1), 3))
+    assert kept.any(axis=0).all()  # not always the same ones
+    np.testing.assert_array_equal(Budget()(Z, rng), Z)
+    np.testing.assert_array_equal(Budget(marks=20)(Z, rng), Z)
+
+
+def test_samples_without_annotation_are_told_from_those_without_marks(Z, rng):
+    kept = Budget(samples=0.25)(Z, rng)
+    unannotated = np.isnan(kept).all(axis=1)
+    assert abs(unannotated.mean() - 0.75) < 0.06 and not np.isnan(kept[~unannotated]).any()
+    np.testing.assert_array_equal(kept[~unannotated], Z[~unannotated])
+    y = np.zeros(len(Z), int)
+    R = Sample().fit(kept, y).relevance(kept, y)
+    assert (R[unannotated] == 1).all()
+    np.testing.assert_array_equal(R[~unannotated], np.where(Z[~unannotated], 1.0, 1e-10))
+    shares = ClassSoft(normalize="none").fit(kept, y).relevance(kept, y)[0]
+    np.testing.assert_allclose(shares, np.sqrt(Z[~unannotated].mean(axis=0)))
+
+
+def test_noise_loses_and_adds_marks_at_its_rates(Z, rng):
+    noisy = Noisy(miss=0.4, err=0.1)(Z, rng)
+    assert noisy.dtype == bool and abs(noisy[Z].mean() - 0.6) < 0.03 and abs(noisy[~Z].mean() - 0.1) < 0.02
+    np.testing.assert_array_equal(Noisy()(Z, rng), Z)
+    assert Noisy(miss=1)(Z, rng).sum() == 0 and Noisy(err=1)(Z, rng).all()
+
+
+@pytest.mark.parametrize("make", ANNOTATIONS.values())
+def test_votes_that_could_not_be_given_stay_so_and_inputs_are_untouched(make, Z, rng):
+    votes = np.where(rng.random(Z.shape) < 0.2, np.nan, Z)
+    before = votes.copy()
+    made = make()(votes, rng)
+    np.testing.assert_array_equal(votes, before)
+    np.testing.assert_array_equal(np.isnan(made).sum(), np.isnan(votes).sum())
+
+
+@pytest.mark.parametrize("bad", [{"marks": 0}, {"samples": 1.5}, {"samples": -0.1}])
+def test_senseless_budgets_are_refused(bad):
+    with pytest.raises(UserError, match=f"annotation.{next(iter(bad))}"):
+        Budget(**bad)
+
+
+def test_senseless_noise_is_refused():
+    with pytest.raises(UserError, match=r"annotation.err=2"):
+        Noisy(err=2)
+
+
+@pytest.mark.parametrize(
+    "annotation", [{"name": "shuffled"}, {"name": "noisy", "miss": 0.5}, {"name": "budget", "marks": 2}]
+)
+def test_corruptions_change_rich_learners_and_leave_lean_alone(spec, annotation):
+    def curve(learner, annotation):
+        made = spec(learner={"name": learner}, annotation=annotation)
+        return [row["test_loss"] for row in run_seed(made, made.load(), 0).rows]
+
+    assert curve("lean", annotation) == curve("lean", {"name": "full"})
+    assert curve("ellipsotron", annotation) != curve("ellipsotron", {"name": "full"})
+    assert curve("ellipsotron", annotation) == curve("ellipsotron", annotation)
+
+
+def test_nobody_annotated_is_lean(spec):
+    def curve(learner, annotation):
+        made = spec(learner={"name": learner}, annotation=annotation)
+        return [row["test_loss"] for row in run_seed(made, made.load(), 0).rows]
+
+    np.testing.assert_allclose(
+        curve("ellipsotron", {"name": "budget", "samples": 0.0}), curve("lean", {"name": "full"}), rtol=1e-5
+    )  # features are in single precision
+
+
+def test_test_samples_annotations_are_never_dealt_out(spec):
+    made = spec(annotation={"name": "shuffled"})
+    data = made.load()
+    _, test = made.build("protocol").plan(data.y, data.test, stream(0, "plan"))
+    Z = data.Z.copy()
+    Z[test] = ~Z[test]
+    assert run_seed(made, data, 0).rows == run_seed(made, dataclasses.replace(data, Z=Z), 0).rows

@@ -1,0 +1,353 @@
+"""Learners against naive references, a numerical optimiser, and scikit-learn's own checks."""
+
+import pickle
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+from sklearn.base import clone
+from sklearn.svm import LinearSVC
+from sklearn.utils.estimator_checks import check_estimator
+
+from rsbench.core.measures import margins, prequential
+from rsbench.learners import SVMFF, Ellipsotron, FeatureScaling, Lean, SVMFFBatch
+
+LEARNERS = [Lean, FeatureScaling, Ellipsotron, SVMFF, SVMFFBatch]
+WITH_RELEVANCE = [FeatureScaling, Ellipsotron]
+
+
+def problem(rng, n=60, d=7, k=4, hard=True):
+    X = rng.random((n, d))
+    y = np.concatenate([np.arange(k), rng.integers(k, size=n - k)])
+    R = np.where(rng.random((n, d)) < 0.4, 1.0, 1e-10) if hard else rng.random((n, d)) + 0.05
+    return X, y, R
+
+
+def naive(kind, X, y, R, k, C=1.0, variant="pa2"):
+    """The paper's algorithms, one sample and one scalar at a time."""
+    d = X.shape[1]
+    W = [[0.0] * d for _ in range(k)]
+    for x, label, r in zip(X.tolist(), y.tolist(), R.tolist(), strict=True):
+        if kind == "lean":
+            r = [1.0] * d
+        scaled = [r[j] * x[j] for j in range(d)]
+        scored = scaled if kind == "feature_scaling" else x
+        scores = [sum(W[c][j] * scored[j] for j in range(d)) for c in range(k)]
+        neg = max((c for c in range(k) if c != label), key=lambda c: (scores[c], -c))
+        loss = max(0.0, 1 - scores[label] + scores[neg])
+        norm = sum(value**2 for value in scaled)
+        if loss == 0 or norm == 0:
+            continue
+        tau = {"pa": loss / (2 * norm), "pa1": min(C, loss / (2 * norm)), "pa2": loss / (2 * norm + 1 / (2 * C))}[
+            variant
+        ]
+        for j in range(d):
+            step = tau * (r[j] * scaled[j] if kind == "ellipsotron" else scaled[j])
+            W[label][j] += step
+            W[neg][j] -= step
+    return np.array(W)
+
+
+KINDS = {"lean": Lean, "feature_scaling": FeatureScaling, "ellipsotron": Ellipsotron}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("variant", ["pa", "pa1", "pa2"])
+@pytest.mark.parametrize("hard", [True, False])
+@pytest.mark.parametrize("C", [0.1, 1.0, 10.0])
+def test_learner_equals_the_naive_reference_sample_by_sample(kind, variant, hard, C, rng):
+    X, y, R = problem(rng, hard=hard)
+    learner = KINDS[kind](C=C, variant=variant)
+    for n in range(1, len(y) + 1):
+        rich = {} if kind == "lean" else {"relevance": R[n - 1 : n]}
+        learner.partial_fit(X[n - 1 : n], y[n - 1 : n], np.arange(4), **rich)
+        expected = naive(kind, X[:n], y[:n], R[:n], 4, C, variant)
+        np.testing.assert_allclose(learner.coef_, expected, rtol=1e-12, atol=1e-12)
+
+
+@settings(deadline=None, max_examples=40)
+@given(seed=st.integers(0, 10_000), C=st.floats(0.05, 20), variant=st.sampled_from(["pa1", "pa2"]))
+def test_ellipsotron_step_is_the_optimum_of_its_objective(seed, C, variant):
+    rng = np.random.default_rng(seed)
+    X, y, R = problem(rng, n=6, d=4, k=3, hard=False)
+    learner = Ellipsotron(C=C, variant=variant).fit(X, y, relevance=R)
+    before, x, r, pos = learner.coef_.copy(), rng.random(4), rng.random(4) + 0.1, 0
+    scores = before @ x
+    neg = 1 + int(np.argmax(scores[1:]))
+    slack = {"pa1": lambda xi: C * xi, "pa2": lambda xi: C * xi**2}[variant]
+
+    def objective(v):
+        # ½|W - W'|²_S + slack, in the variables v = S (W - W') of the two classes that move.
+        delta = v.reshape(2, 4) * r
+        xi = max(0.0, 1 - (scores[pos] - scores[neg]) - (delta[0] - delta[1]) @ x)
+        return 0.5 * v @ v + slack(xi)
+
+    learner.partial_fit(x[None], np.array([pos]), relevance=r[None])
+    ours = ((learner.coef_ - before)[[pos, neg]] / r).ravel()
+    best = minimize(objective, ours + 0.01 * rng.normal(size=8), method="Nelder-Mead" if variant == "pa1" else "BFGS")
+    assert objective(ours) <= best.fun + 1e-9
+    if variant == "pa2" and objective(np.zeros(8)) > 0:
+        np.testing.assert_allclose(best.x, ours, atol=1e-4)
+
+
+@given(seed=st.integers(0, 10_000))
+def test_minimum_over_the_ellipsoid_is_the_margin_less_one(seed):
+    rng = np.random.default_rng(seed)
+    x, w, s = rng.normal(size=5), rng.normal(size=5), rng.random(5) + 0.05
+    # Points x̂ with |x̂ - x|_{S⁻¹} ≤ 1/|w|_S: x̂ = x + S u, |u| ≤ 1/|S w|.
+    radius = 1 / np.linalg.norm(s * w)
+    lowest = w @ (x - s * radius * (s * w) / np.linalg.norm(s * w))
+    assert lowest == pytest.approx(w @ x - 1, abs=1e-10)
+    inside = rng.normal(size=(200, 5))
+    inside *= radius * rng.random((200, 1)) / np.linalg.norm(inside, axis=1, keepdims=True)
+    assert ((x + s * inside) @ w >= lowest - 1e-10).all()
+
+
+@pytest.mark.parametrize("variant", ["pa", "pa1", "pa2"])
+def test_relevance_of_all_ones_makes_the_three_learners_one(variant, rng):
+    X, y, _ = problem(rng)
+    lean = Lean(variant=variant).fit(X, y).coef_
+    for learner in WITH_RELEVANCE:
+        ones = learner(variant=variant).fit(X, y, relevance=np.ones_like(X)).coef_
+        np.testing.assert_allclose(ones, lean, rtol=1e-12, atol=1e-14)
+        np.testing.assert_array_equal(learner(variant=variant).fit(X, y).coef_, ones)
+
+
+def test_binary_lean_is_scikit_learns_passive_aggressive():
+    from sklearn.linear_model import SGDClassifier
+
+    rng = np.random.default_rng(1)
+    X, y = rng.normal(size=(50, 5)), rng.integers(2, size=50)
+    sgd = SGDClassifier(
+        penalty=None,
+        learning_rate="pa1",
+        eta0=0.7,
+        fit_intercept=False,
+        shuffle=False,
+        max_iter=1,
+        tol=None,
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        sgd.fit(X, y)
+    # Two weight vectors w and -w share the binary step: tau halves, and so does the bound C.
+    ours = Lean(C=0.35, variant="pa1").fit(X, y)
+    np.testing.assert_allclose(ours.coef_[1] - ours.coef_[0], sgd.coef_[0], rtol=1e-10)
+
+
+@pytest.mark.parametrize("learner", WITH_RELEVANCE)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("variant", ["pa", "pa1", "pa2"])
+@pytest.mark.parametrize("level", [1e-10, 1e-30, 1e-200])
+def test_all_irrelevant_samples_keep_weights_finite(learner, dtype, variant, level, rng):
+    X, y, _ = problem(rng)
+    fitted = learner(variant=variant).fit(X.astype(dtype), y, relevance=np.full(X.shape, level))
+    assert np.isfinite(fitted.coef_).all()
+    if variant == "pa2":
+        assert np.abs(fitted.coef_).max() < 1e-6
+
+
+def test_uniform_relevance_cancels_under_exact_steps(rng):
+    X, y, _ = problem(rng)
+    lean = Lean(variant="pa").fit(X, y).coef_
+    np.testing.assert_allclose(Ellipsotron(variant="pa").fit(X, y, relevance=np.full(X.shape, 1e-10)).coef_, lean)
+
+
+def test_zero_sample_moves_nothing():
+    for variant in ("pa", "pa1", "pa2"):
+        assert not Lean(variant=variant).fit(np.zeros((2, 3)), np.array([0, 1])).coef_.any()
+
+
+def test_hardest_negative_is_over_all_classes_and_ties_go_to_the_lowest():
+    learner = Lean().partial_fit(np.ones((1, 2)), np.array([2]), np.arange(5))
+    assert learner.coef_[2].all() and learner.coef_[0].all()
+    assert not learner.coef_[[1, 3, 4]].any()
+
+
+def rich(learner, R, Z):
+    return (
+        {"relevance": R} if learner in WITH_RELEVANCE else {"annotation": Z} if learner in (SVMFF, SVMFFBatch) else {}
+    )
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_a_block_is_one_at_a_time_in_order(learner, rng):
+    X, y, R = problem(rng, n=30)
+    Z = R > 0.5
+    block = learner().partial_fit(X, y, np.arange(4), **rich(learner, R, Z))
+    single = learner()
+    for i in range(len(y)):
+        one = slice(i, i + 1)
+        single.partial_fit(X[one], y[one], np.arange(4), **rich(learner, R[one], Z[one]))
+    np.testing.assert_allclose(single.decision_function(X), block.decision_function(X), rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("learner", [Lean, FeatureScaling, Ellipsotron, SVMFF])
+def test_prequential_is_predict_then_learn_without_annotations(learner, rng):
+    X, y, R = problem(rng)
+    Z = R > 0.5
+    fast = learner().prequential(X, y, np.arange(4), **rich(learner, R, Z))
+
+    class Plain:  # the same learner without its own prequential
+        def __init__(self):
+            self.inner = learner()
+
+        def partial_fit(self, *args, **kwargs):
+            self.inner.partial_fit(*args, **kwargs)
+
+        def decision_function(self, X):
+            return self.inner.decision_function(X)
+
+    slow = prequential(Plain(), X, y, np.arange(4), rich(learner, R, Z), new=True)
+    np.testing.assert_allclose(fast, slow, atol=1e-12)
+
+
+def test_prequential_margins_do_not_see_the_samples_own_annotation(rng):
+    X, y, R = problem(rng)
+    for learner in (FeatureScaling, Ellipsotron, SVMFF):
+        changed = R.copy()
+        changed[-1] = 1.0 - changed[-1] + 1e-10
+        first = learner().prequential(X, y, np.arange(4), **rich(learner, R, R > 0.5))
+        second = learner().prequential(X, y, np.arange(4), **rich(learner, changed, changed > 0.5))
+        np.testing.assert_array_equal(first, second)
+
+
+def test_svm_ff_scales_by_the_features_marked_so_far():
+    X = np.ones((2, 3))
+    Z = np.array([[1, 0, 0], [0, 1, 0]])
+    learner = SVMFF(irrelevant=0.5).partial_fit(X[:1], np.array([0]), np.arange(2), annotation=Z[:1])
+    np.testing.assert_allclose(learner.coef_[0], np.array([1, 0.5, 0.5]) / (2 * 1.5 + 0.5))
+    learner.partial_fit(X[1:], np.array([1]), annotation=Z[1:])
+    assert learner.marked_.tolist() == [True, True, False]
+    expected = (X * [1, 1, 0.5]) @ (learner.coef_[1] - learner.coef_[0])
+    np.testing.assert_allclose(learner.decision_function(X), expected)
+
+
+def test_svm_ff_without_annotation_is_lean(rng):
+    X, y, _ = problem(rng)
+    np.testing.assert_array_equal(SVMFF().fit(X, y).decision_function(X), Lean().fit(X, y).decision_function(X))
+
+
+def test_svm_ff_batch_is_a_linear_svm_on_scaled_features(rng):
+    X, y, R = problem(rng)
+    Z = (R > 0.5) & (np.arange(7) < 4)
+    ours = SVMFFBatch(irrelevant=0.3, random_state=0).fit(X, y, annotation=Z)
+    scale = np.where(Z.any(axis=0), 1, 0.3)
+    theirs = LinearSVC(fit_intercept=False, max_iter=10_000, random_state=0).fit(X * scale, y)
+    np.testing.assert_allclose(ours.decision_function(X), theirs.decision_function(X * scale))
+
+
+def test_svm_ff_batch_scores_unseen_classes_low(rng):
+    X, y, _ = problem(rng)
+    learner = SVMFFBatch().partial_fit(X[:1], np.array([2]), np.arange(4))
+    np.testing.assert_array_equal(learner.decision_function(X[:1]), [[-1, -1, 1, -1]])
+    learner.partial_fit(X[:2], np.array([1, 2]))
+    scores = learner.decision_function(X)
+    assert (scores[:, [0, 3]] == -1).all()
+    np.testing.assert_allclose(scores[:, 1], -scores[:, 2])
+
+
+def test_two_classes_have_one_score(rng):
+    X, y, R = problem(rng, k=2)
+    for learner in LEARNERS:
+        fitted = learner().fit(X, y, **rich(learner, R, R > 0.5))
+        scores = fitted.decision_function(X)
+        assert scores.shape == (len(X),)
+        np.testing.assert_array_equal(fitted.predict(X), (scores > 0).astype(int))
+        assert (margins(scores, y, 2) > 0).mean() == fitted.score(X, y)
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_predictions_are_pure_and_inputs_untouched(learner, rng):
+    X, y, R = problem(rng)
+    copies = X.copy(), y.copy(), R.copy()
+    fitted = learner().fit(X, y, **rich(learner, R, R > 0.5))
+    state = pickle.dumps(fitted)
+    first = fitted.decision_function(X)
+    np.testing.assert_array_equal(first, fitted.decision_function(X))
+    assert pickle.dumps(fitted) == state
+    for before, after in zip(copies, (X, y, R), strict=True):
+        np.testing.assert_array_equal(before, after)
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_clone_keeps_parameters_and_forgets_the_rest(learner, rng):
+    X, y, _ = problem(rng)
+    copy = clone(learner(C=3.0).fit(X, y))
+    assert copy.get_params()["C"] == 3.0 and not hasattr(copy, "classes_")
+    assert "C=3.0" in repr(copy)
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+@pytest.mark.filterwarnings("ignore")
+def test_scikit_learns_checks_pass(learner):
+    """No exception is expected: every check that scikit-learn has for a classifier passes."""
+    outcome = check_estimator(learner(), on_fail=None, on_skip=None)
+    failed = [(each["check_name"], each["exception"]) for each in outcome if each["status"] == "failed"]
+    assert not failed
+    # scikit-learn skips this one by itself unless SCIPY_ARRAY_API is set before its import.
+    assert {each["check_name"] for each in outcome if each["status"] == "skipped"} <= {"check_array_api_input"}
+    assert len(outcome) > 40
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_text_labels_and_data_frames_work(learner, rng):
+    pandas = pytest.importorskip("pandas")
+    X, y, _ = problem(rng)
+    names = np.array(["a", "b", "c", "d"])[y]
+    frame = pandas.DataFrame(X, columns=[f"f{i}" for i in range(7)])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fitted = learner().fit(frame, names)
+        np.testing.assert_array_equal(fitted.predict(frame), learner().fit(X, names).predict(X))
+
+
+@pytest.mark.parametrize(
+    ("params", "word"),
+    [
+        ({"C": 0}, "C=0"),
+        ({"C": True}, "C=True"),
+        ({"C": -1.0}, "C=-1"),
+        ({"C": float("nan")}, "C=nan"),
+        ({"variant": "pa3"}, "pa3"),
+    ],
+)
+def test_senseless_parameters_are_refused(params, word):
+    with pytest.raises(ValueError, match=word):
+        Ellipsotron(**params).fit(np.eye(2), np.array([0, 1]))
+
+
+def test_numpy_numbers_are_numbers():
+    for C in (np.float32(2), np.int64(2)):
+        np.testing.assert_array_equal(Lean(C=C).fit(np.eye(2), [0, 1]).coef_, Lean(C=2.0).fit(np.eye(2), [0, 1]).coef_)
+
+
+def test_wrong_rich_supervision_is_refused(rng):
+    X, y, R = problem(rng)
+    with pytest.raises(ValueError, match=r"relevance has shape \(60, 6\)"):
+        Ellipsotron().fit(X, y, relevance=R[:, 1:])
+    R[3, 2] = np.nan
+    with pytest.raises(ValueError, match="relevance contains NaN"):
+        Ellipsotron().fit(X, y, relevance=R)
+
+
+def test_labels_outside_the_classes_are_refused():
+    with pytest.raises(ValueError, match="7"):
+        Lean().partial_fit(np.eye(2), np.array([0, 7]), classes=np.arange(2))
+    with pytest.raises(ValueError, match="differ"):
+        Lean().fit(np.eye(2), np.array([0, 1])).partial_fit(np.eye(2), np.array([0, 1]), classes=np.arange(3))
+
+
+def test_learning_imports_no_scikit_learn():
+    """It takes over a second, which every run would pay."""
+    code = (
+        "import sys, numpy as np; from rsbench.learners import Ellipsotron;"
+        "Ellipsotron().fit(np.eye(3), np.arange(3), relevance=np.eye(3)).predict(np.eye(3));"
+        "assert not {'sklearn', 'torch', 'mlflow', 'hydra'} & set(sys.modules), sys.modules.keys()"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

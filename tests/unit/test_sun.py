@@ -1,0 +1,541 @@
+"""SUN: tags as people type them, cleaned and matched as the paper says; annotations of any quality survived."""
+
+import json
+from collections import Counter
+
+import numpy as np
+import pytest
+from conftest import rsbench
+
+from rsbench.core.data import check_data
+from rsbench.datasets import SUN, sun_files
+from rsbench.datasets.sun import PAPER_COUNTS, pseudo_words, type_tags
+from rsbench.datasets.sun_files import UnusableError, object_names, scan, scene_of
+from rsbench.datasets.tags import MATCHERS, TagMap, Vocabulary, clean, read_vocabulary, stem
+from rsbench.errors import UserError
+
+#: (as typed, cleaned): the paper's description, and what LabelMe users plausibly type.
+CLEANED = [
+    ("table", "table"),
+    ("Table", "table"),
+    ("  table ", "table"),
+    ("table_occluded", "table"),
+    ("table occluded", "table"),
+    ("table_crop", "table"),
+    ("table crop", "table"),
+    ("table_cropped", "table"),
+    ("table cropped", "table"),
+    ("table_occlulded", "table"),
+    ("table occlulded", "table"),
+    ("table_ocluded", "table"),
+    ("table_occuded", "table"),
+    ("table_occlude", "table"),
+    ("table_occludded", "table"),
+    ("table_occluded_crop", "table"),
+    ("table_crop_occluded", "table"),
+    ("table crop crop", "table"),
+    ("table_occluded_occluded", "table"),
+    ("table_occluded cropped", "table"),
+    ("table_croped", "table"),
+    ("table_croppped", "table"),
+    ("table (occluded)", "table"),
+    ("table, crop", "table"),
+    ("table occ", "table"),
+    ("table_OCCLUDED", "table"),
+    ("TABLE CROP", "table"),
+    ("table.", "table"),
+    ("'table'", "table"),
+    ("TV table", "tv table"),
+    ("TV_table", "tv table"),
+    ("TV table_occluded", "tv table"),
+    ("coffee  table   crop", "coffee table"),
+    ("person walking_occluded", "person walking"),
+    ("crop", "crop"),
+    ("occluded", "occluded"),
+    ("cropped occluded", "cropped"),
+    ("crops", "crops"),
+    ("corn crops", "corn crops"),
+    ("cross", "cross"),
+    ("crowd", "crowd"),
+    ("wooden crow", "wooden crow"),
+    ("painting ocean", "painting ocean"),
+    ("stone octagon", "stone octagon"),
+    ("ﬁre hydrant", "fire hydrant"),
+    ("café table", "café table"),
+    ("t-shirt", "t-shirt"),
+    ("table-crop", "table"),
+    ("table - crop", "table"),
+    ("table,crop", "table"),
+    ("table/occluded", "table"),
+    ("table(crop)", "table"),
+    ("table_crop2", "table"),
+    ("table crop 2", "table"),
+    ("table 2", "table 2"),
+    ("seat occupied", "seat occupied"),
+    ("image cropper", "image cropper"),
+    ("half-timbered house", "half-timbered house"),
+    ("", ""),
+    ("   ", ""),
+    ("...", ""),
+    ("_crop", "crop"),
+]
+
+TERMS = (
+    "table",
+    "tables",
+    "person",
+    "people",
+    "walking",
+    "building",
+    "car",
+    "tv",
+    "tree",
+    "glasses",
+    "window",
+    "a",
+    "red",
+)
+
+#: (as typed, terms): matching after stemming both lists, compounds by their second word.
+MATCHED = [
+    ("table", ["table", "tables"]),
+    ("tables", ["table", "tables"]),
+    ("TV table", ["table", "tables"]),
+    ("TV table_occluded", ["table", "tables"]),
+    ("tv", ["tv"]),
+    ("table tv", ["tv"]),
+    ("persons", ["person"]),
+    ("person_crop", ["person"]),
+    ("people", ["people"]),
+    ("person walking", ["walking"]),
+    ("person walks", ["walking"]),
+    ("buildings", ["building"]),
+    ("build", ["building"]),
+    ("office building_crop", ["building"]),
+    ("car", ["car"]),
+    ("cars occluded", ["car"]),
+    ("car park", []),
+    ("carpet", []),
+    ("red car", ["car"]),
+    ("big red car", ["red"]),
+    ("glass", ["glasses"]),
+    ("wine glass", ["glasses"]),
+    ("WINDOWS", ["window"]),
+    ("windowpane", []),
+    ("palm trees cropped", ["tree"]),
+    ("chandelier", []),
+    ("chair 1", []),
+    ("crop", []),
+    ("", []),
+    ("x" * 500, []),
+]
+
+
+@pytest.mark.parametrize(("typed", "cleaned"), CLEANED)
+def test_tags_are_cleaned(typed, cleaned):
+    assert clean(typed) == cleaned and clean(cleaned) == cleaned
+
+
+@pytest.mark.parametrize(("typed", "terms"), MATCHED)
+def test_tags_become_terms(typed, terms):
+    mapping = TagMap(Vocabulary(TERMS))
+    assert [TERMS[i] for i in mapping.terms(typed)] == terms
+    np.testing.assert_array_equal(mapping.votes([[typed, typed]])[0], [term in terms for term in TERMS])
+    (decision,) = mapping.decisions({typed: 3})
+    assert decision.terms == tuple(terms) and decision.count == 3 and decision.why
+
+
+def test_there_are_enough_cases():
+    assert len({*CLEANED}) + len(MATCHED) >= 60
+
+
+def test_the_stemmer_is_snowballs_english_and_no_other():
+    assert [stem(word) for word in ("generously", "tables", "skies")] == [
+        "generous",
+        "tabl",
+        "sky",
+    ]  # porter: gener, ski
+
+
+def test_other_ways_to_match_can_be_chosen_and_added(monkeypatch):
+    def match(matcher, tag):
+        return [TERMS[i] for i in TagMap(Vocabulary(TERMS), matcher).terms(tag)]
+
+    assert match("head", "big red car") == ["car"] and match("single", "red car") == []
+    assert match("single", "cars") == ["car"]
+    monkeypatch.setitem(MATCHERS, "first", lambda words: words[0] if words else None)
+    assert match("first", "red car") == ["red"]
+    with pytest.raises(UserError, match=r"dataset.matcher='secnd' is unknown. Did you mean 'second'"):
+        SUN(matcher="secnd")
+
+
+def test_decisions_say_why():
+    mapping = TagMap(Vocabulary(TERMS))
+    found = {d.tag: d for d in mapping.decisions({"car": 5, "car_crop": 2, "red car": 1, "lamp": 1, "": 1})}
+    assert found["car"].count == 7 and found["car"].why == "same stem"
+    assert found["red car"].why == "by 'car'" and found["lamp"].why == "no term with the stem 'lamp'"
+    assert found[""].why == "no word stands for it" and next(iter(found)) == "car"
+
+
+def test_vocabularies_are_read_and_bad_ones_named(tmp_path, real_data):
+    vocabulary = read_vocabulary(real_data / "visual_concepts_vocab.txt")
+    assert len(vocabulary.terms) == 1000 and vocabulary.terms[0] == "a"
+    assert len(vocabulary.by_stem) < 1000
+
+
+def test_a_byte_order_mark_is_no_part_of_a_term(tmp_path):
+    (tmp_path / "v.txt").write_bytes(b"\xef\xbb\xbftower, NN, 9\r\ntree\r\n")
+    assert read_vocabulary(tmp_path / "v.txt").terms == ("tower", "tree")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("car, NN, 3\n\ntree, NN, 2\n", "line 2: empty"),
+        ("car, NN, 3\ntree\ncar\n", "line 3: 'car' is there already, in line 1"),
+        (", NN, 3\n", "line 1: empty"),
+        ("", "line 1: empty"),
+    ],
+)
+def test_bad_vocabularies_are_named(tmp_path, content, message):
+    (tmp_path / "vocabulary.txt").write_text(content)
+    with pytest.raises(UserError, match=f"vocabulary.txt, {message}"):
+        read_vocabulary(tmp_path / "vocabulary.txt")
+
+
+def xml(*names, deleted=()):
+    objects = "".join(
+        f"<object><name>{name}</name><deleted>{int(i in deleted)}</deleted><polygon><pt><x>1</x></pt></polygon></object>"
+        for i, name in enumerate(names)
+    )
+    return f"<annotation><filename>x.jpg</filename>{objects}</annotation>".encode()
+
+
+BOMB = (
+    b'<!DOCTYPE a [<!ENTITY a "ha">' + b"".join(b'<!ENTITY a%d "&a%d;&a%d;">' % (i, i - 1, i - 1) for i in range(1, 40))
+    + b"]><annotation><object><name>&a39;</name></object></annotation>"
+)  # fmt: skip
+EXTERNAL = (
+    b'<!DOCTYPE a [<!ENTITY x SYSTEM "file:///etc/passwd">]><annotation><object><name>&x;</name></object></annotation>'
+)
+
+UNUSABLE = {
+    "bomb": (BOMB, "declares entities"),
+    "external": (EXTERNAL, "declares entities"),
+    "bomb in UTF-16": (BOMB.decode().encode("utf-16"), "encoding"),
+    "invalid UTF-8": (b"<annotation><object><name>caf\xe9</name></object></annotation>", "encoding"),
+    "cut off": (xml("car")[:-5], "malformed XML"),
+    "empty": (b"", "malformed XML"),
+    "no XML": (b"hello", "malformed XML"),
+    "unknown encoding": (b'<?xml version="1.0" encoding="klingon"?><annotation/>', "encoding"),
+    "invalid UTF-8, declared": (b'<?xml version="1.0" encoding="utf-8"?><annotation>caf\xe9</annotation>', "encoding"),
+}
+
+
+@pytest.mark.parametrize("what", UNUSABLE)
+def test_unusable_annotations_are_told_by_cause(what):
+    content, cause = UNUSABLE[what]
+    with pytest.raises(UnusableError, match=cause):
+        object_names(content)
+
+
+def test_usable_annotations_give_their_names():
+    assert object_names(xml("car", " TV\n table ", "", "gone", deleted={3})) == ["car", "TV table", ""]
+    assert object_names(xml()) == [] and object_names(b"<annotation/>") == []
+    assert len(object_names(xml(*["car"] * 100_000))) == 100_000
+    assert object_names(xml("x" * 500)) == ["x" * 500]
+    latin = '<?xml version="1.0" encoding="latin-1"?><annotation><object><name>café</name></object></annotation>'
+    assert object_names(latin.encode("latin-1")) == ["café"]
+    assert object_names(b"<annotation><object><polygon/></object></annotation>") == [""]
+
+
+@pytest.fixture
+def make_sun(tmp_path):
+    """A small SUN in the official layout: three large scenes, two small ones, and everything that can be wrong."""
+
+    def make(images=True):
+        from PIL import Image
+
+        root, rng = tmp_path / "SUN2012", np.random.default_rng(0)
+        things = {"abbey": ["tower", "tree"], "bar/indoor": ["TV table_occluded", "glass"], "cafe": ["table", "window"]}
+        sizes = {"abbey": 12, "bar/indoor": 10, "cafe": 11, "dam": 3, "bar/outdoor": 2}
+        for scene, size in sizes.items():
+            folder = root / "Annotations" / scene[0] / scene
+            folder.mkdir(parents=True)
+            for i in range(size):
+                tags = [tag for tag in things.get(scene, ["sky"]) if rng.random() < 0.8] + ["thing_crop"]
+                name = f"sun_{'same' if i == 0 else scene.replace('/', '_')}_{i}"
+                (folder / f"{name}.xml").write_bytes(xml(*tags))
+                if images:
+                    place = root / "Images" / scene[0] / scene
+                    place.mkdir(parents=True, exist_ok=True)
+                    Image.fromarray(rng.integers(0, 255, (30, 40, 3), np.uint8)).save(place / f"{name}.jpg")
+        bad = root / "Annotations" / "a" / "abbey"
+        for i, (content, _) in enumerate(UNUSABLE.values()):
+            (bad / f"bad_{i}.xml").write_bytes(content)
+        for scene in ("misc", "outliers"):
+            (root / "Annotations" / scene).mkdir()
+            (root / "Annotations" / scene / "x.xml").write_bytes(xml("car"))
+        (root / "Annotations" / "a" / "abbey" / "readme.txt").write_text("no annotation")
+        (tmp_path / "vocabulary.txt").write_text("tower, NN, 9\ntree\ntable\ntables\nglass\nwindow\nunused\n")
+        return root
+
+    return make
+
+
+def load(root, **settings):
+    vocabulary = str(root.parent / "vocabulary.txt")
+    return SUN(root=str(root), **{"vocabulary": vocabulary, "background_below": 5, **settings}).load()
+
+
+def test_a_tree_becomes_scenes_tags_and_counts(make_sun):
+    found = scan(make_sun())
+    assert Counter(found.scenes) == {"abbey": 12, "bar/indoor": 10, "cafe": 11, "dam": 3, "bar/outdoor": 2}
+    assert found.left_out == {
+        "declares entities": 2, "encoding": 4, "malformed XML": 3, "in misc or outliers": 2,
+    }  # fmt: skip
+    assert scene_of("b/bar/indoor/x.xml") == "bar/indoor" and scene_of("a/abbey/x.xml") == "abbey"
+
+
+def test_votes_are_the_terms_of_the_tags(make_sun):
+    root = make_sun()
+    data = check_data(load(root), "sun")
+    assert data.names.classes == ("abbey", "bar/indoor", "cafe") and np.bincount(data.y).tolist() == [12, 10, 11]
+    assert data.names.features == ("tower", "tree", "table", "tables", "glass", "window", "unused")
+    assert len(data.training.y) == 5 and not data.simulated
+    for path, z in zip(data.images, data.Z, strict=True):
+        annotated = (root / "Annotations" / path.relative_to(root / "Images")).with_suffix(".xml").read_text()
+        expected = {"tower": ["tower"], "tree": ["tree"], "TV table_occluded": ["table", "tables"], "glass": ["glass"]}
+        expected |= {"table": ["table", "tables"], "window": ["window"]}
+        marked = {term for tag, terms in expected.items() if f"<name>{tag}</name>" in annotated for term in terms}
+        assert {term for term, vote in zip(data.names.features, z, strict=True) if vote} == marked
+
+
+def test_every_count_of_the_paper_has_its_counterpart(make_sun):
+    facts = load(make_sun()).details["tags"]
+    assert set(PAPER_COUNTS) <= set(facts)
+    assert facts["images"] == 38 and facts["scenes"] == 5 and facts["tags_as_typed"] == facts["tags_cleaned"] == 8
+    assert facts["tags_matched"] == 6 and facts["terms_matched"] == 6
+    assert facts["left out, encoding"] == 4 and facts["median_times_a_tag_is_in_an_image"] == 1
+
+
+def test_files_that_cannot_be_opened_are_counted(make_sun):
+    root = make_sun()
+    folder = root / "Annotations" / "a" / "abbey"
+    (folder / "gone.xml").symlink_to("nowhere.xml")
+    (folder / "loop.xml").symlink_to("loop.xml")
+    (folder / "folder.xml").mkdir()
+    (folder / "LOUD.XML").write_bytes(xml("tree"))
+    (root / "Annotations" / "stray.xml").write_bytes(xml("tree"))
+    found = scan(root)
+    assert found.left_out["not a file"] == 2 and found.left_out["in misc or outliers"] == 3
+    assert "a/abbey/LOUD" in found.images and len(found.images) == 39
+
+
+def test_a_scan_is_cached_by_content(make_sun, monkeypatch):
+    root = make_sun()
+    first, real = scan(root), sun_files._parse_all
+    monkeypatch.setattr(sun_files, "_parse_all", lambda *args: pytest.fail("parsed again"))
+    assert scan(root) == first
+    monkeypatch.setattr(sun_files, "_parse_all", real)
+    (root / "Annotations" / "a" / "abbey" / "sun_abbey_1.xml").write_bytes(xml("changed"))
+    assert ("changed",) in scan(root).tags
+
+
+def test_many_files_are_parsed_by_all_cores_to_the_same_result(make_sun, monkeypatch, tmp_path):
+    root = make_sun()
+    alone = scan(root)
+    monkeypatch.setenv("RSBENCH_CACHE", str(tmp_path / "other"))
+    monkeypatch.setattr(sun_files, "_FEW", 3)
+    monkeypatch.setattr(sun_files, "_CHUNK", 7)
+    assert scan(root) == alone
+
+
+def test_missing_parts_are_named(make_sun, tmp_path):
+    root = make_sun()
+    with pytest.raises(UserError, match="no folder Annotations"):
+        load(root.parent)
+    with pytest.raises(UserError, match="dataset.vocabulary=FILE"):
+        load(root, vocabulary=None)
+    with pytest.raises(UserError, match="2 or more|at least two are needed"):
+        load(root, background_below=100)
+    (tmp_path / "other.txt").write_text("nothing\nof\nthe\nkind\n")
+    with pytest.raises(UserError, match="no tag of .* matches any term"):
+        load(root, vocabulary=str(tmp_path / "other.txt"))
+    (tmp_path / "empty" / "Annotations").mkdir(parents=True)
+    with pytest.raises(UserError, match="no annotations"):
+        scan(tmp_path / "empty")
+
+
+def test_scores_made_elsewhere_match_scenes_with_like_named_images(make_sun, tmp_path):
+    from rsbench.extractors import Precomputed
+
+    data = load(make_sun(images=False))
+    paths = [*data.images, *data.training.images]
+    scores = np.random.default_rng(0).random((len(paths), 7))
+    names = [str(path.relative_to(tmp_path / "SUN2012" / "Images")) for path in paths]
+    np.savez(tmp_path / "scores.npz", scores=scores, names=names)
+    made = Precomputed(path=str(tmp_path / "scores.npz")).extract(data)
+    np.testing.assert_array_equal(made.X, scores[: len(data.y)].astype(np.float32))
+    assert made.background.shape == (5, 7) and made.details["tags"]["images"] == 38
+
+
+def test_images_without_annotation_and_the_reverse(make_sun, tmp_path):
+    from rsbench.extractors import Precomputed
+
+    root = make_sun()
+    (root / "Images" / "a" / "abbey" / "nobody_annotated.jpg").write_bytes(b"")
+    data = load(root)
+    assert "nobody_annotated.jpg" not in {path.name for path in data.images}
+    data.images[0].unlink()
+    with pytest.raises(UserError, match="none of the data set's"):
+        np.savez(tmp_path / "s.npz", scores=np.ones((1, 7)), names=["x/y"])
+        Precomputed(path=str(tmp_path / "s.npz")).extract(data)
+
+
+@pytest.fixture(scope="session")
+def tiny_vgg(tmp_path_factory):
+    """A visual-concepts network of VGG-16's form with few channels, random weights, for seven terms."""
+    import torch
+    from safetensors.torch import save_file
+
+    torch.manual_seed(0)
+    tensors, width = {}, 3
+    for block, count in enumerate((2, 2, 3, 3, 3), 1):
+        for i in range(1, count + 1):
+            tensors[f"conv{block}_{i}.weight"] = torch.randn(4, width, 3, 3) / (3 * width**0.5)
+            tensors[f"conv{block}_{i}.bias"] = torch.randn(4) / 10
+            width = 4
+    tensors |= {"fc6.weight": torch.randn(6, 4 * 49) / 14, "fc6.bias": torch.zeros(6)}
+    tensors |= {"fc7.weight": torch.randn(6, 6) / 2, "fc7.bias": torch.zeros(6)}
+    tensors |= {"fc8.weight": torch.randn(7, 6, 1, 1), "fc8.bias": torch.zeros(7) - 2}
+    path = tmp_path_factory.mktemp("vgg") / "concepts.safetensors"
+    save_file(tensors, path)
+    return path
+
+
+def test_visual_concepts_are_a_noisy_or_over_places(make_sun, tiny_vgg):
+    import torch
+    from PIL import Image
+    from safetensors.torch import load_file
+    from torch.nn.functional import conv2d, max_pool2d
+
+    from rsbench.extractors import VisualConcepts
+
+    data = load(make_sun())
+    made = VisualConcepts(weights=str(tiny_vgg), image_size=300).extract(data)
+    t = load_file(tiny_vgg)
+    image = Image.open(data.images[3]).convert("RGB").resize((300, 225), Image.Resampling.BILINEAR)
+    x = torch.zeros(1, 3, 300, 300)
+    rgb = torch.tensor(np.array(image), dtype=torch.float32)
+    for channel, (source, mean) in enumerate(((2, 103.939), (1, 116.779), (0, 123.68))):
+        x[0, channel, :225] = rgb[:, :, source] - mean
+    for block, count in enumerate((2, 2, 3, 3, 3), 1):
+        for i in range(1, count + 1):
+            x = conv2d(x, t[f"conv{block}_{i}.weight"], t[f"conv{block}_{i}.bias"], padding=1).relu()
+        x = max_pool2d(x, 2, ceil_mode=True)
+    x = conv2d(x, t["fc6.weight"].reshape(6, 4, 7, 7), t["fc6.bias"]).relu()
+    x = conv2d(x, t["fc7.weight"].reshape(6, 6, 1, 1), t["fc7.bias"]).relu()
+    p = conv2d(x, t["fc8.weight"], t["fc8.bias"]).sigmoid()[0]
+    assert p.shape[1:] == (4, 4)
+    expected = [1 - np.prod([1 - float(v) for v in place.flatten()]) for place in p]
+    np.testing.assert_allclose(made.X[3], expected, rtol=1e-4)
+    assert made.background.shape == (5, 7) and made.details["detectors"]["weights"] == "concepts.safetensors"
+
+
+def test_weights_of_another_network_are_named(make_sun, tiny_vgg, tmp_path):
+    from safetensors.torch import load_file, save_file
+
+    from rsbench.extractors import VisualConcepts
+
+    data = load(make_sun())
+    with pytest.raises(UserError, match=r"extractor.weights=FILE.safetensors; .*extractor=precomputed"):
+        VisualConcepts().extract(data)
+    with pytest.raises(UserError, match="there is no file"):
+        VisualConcepts(weights="nowhere.safetensors").extract(data)
+    (tmp_path / "pickle.safetensors").write_bytes(b"\x80\x04cos\nsystem\n")
+    with pytest.raises(UserError, match="not a readable safetensors file"):
+        VisualConcepts(weights=str(tmp_path / "pickle.safetensors")).extract(data)
+    tensors = load_file(tiny_vgg)
+    save_file({k: v for k, v in tensors.items() if k != "conv3_2.bias"}, tmp_path / "less.safetensors")
+    with pytest.raises(UserError, match=r"not the weights of a visual-concepts VGG-16: layer conv3_2"):
+        VisualConcepts(weights=str(tmp_path / "less.safetensors")).extract(data)
+    turned = {
+        k: v.permute(0, 2, 3, 1).contiguous() if k.startswith("conv") and v.ndim == 4 else v for k, v in tensors.items()
+    }
+    save_file(turned, tmp_path / "turned.safetensors")
+    with pytest.raises(UserError, match=r"layer conv1_1: its weight has shape \(4, 3, 3, 3\)|layer conv1_2"):
+        VisualConcepts(weights=str(tmp_path / "turned.safetensors")).extract(data)
+    broken = {**tensors, "fc8.bias": tensors["fc8.bias"] * float("nan")}
+    save_file(broken, tmp_path / "nan.safetensors")
+    with pytest.raises(UserError, match="NaN or infinite features"):
+        VisualConcepts(weights=str(tmp_path / "nan.safetensors"), image_size=224).extract(data)
+    tensors["fc7.weight"] = tensors["fc7.weight"][:, :5].contiguous()
+    save_file(tensors, tmp_path / "other.safetensors")
+    with pytest.raises(UserError, match="layer fc7"):
+        VisualConcepts(weights=str(tmp_path / "other.safetensors")).extract(data)
+    (tmp_path / "vocabulary.txt").write_text("tree\ntwo\n")
+    with pytest.raises(UserError, match=r"concepts.safetensors: scores of 7 attributes, but the data set has 2"):
+        VisualConcepts(weights=str(tiny_vgg), image_size=224).extract(load(tmp_path / "SUN2012"))
+
+
+def test_the_stand_in_goes_the_way_of_tags():
+    stand_in = SUN(source="simulated")
+    drawn, data = stand_in._draw(), stand_in.load()
+    np.testing.assert_array_equal(data.Z, drawn.Z)
+    assert data.simulated and data.details["tags"]["tags_as_typed"] > 2 * data.details["tags"]["tags_cleaned"]
+    typed = type_tags(drawn.Z[:20], drawn.names.features, 0)
+    assert any("_occlulded" in tag for row in typed for tag in row) and any(
+        "big " in tag for row in typed for tag in row
+    )
+    assert (SUN(source="simulated", matcher="single").load().Z.sum() < data.Z.sum()).all()
+    words = pseudo_words(1000)
+    assert len({stem(word) for word in words}) == 1000
+
+
+def test_explain_lists_every_decision(make_sun, tmp_path):
+    root = make_sun()
+    given = ("--root", str(root), "--vocabulary", str(tmp_path / "vocabulary.txt"))
+    done = rsbench("data", "explain", "sun", *given, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert any(
+        line.split()[1:] == ["tv", "table", "table,", "tables", "by", "'table';", "typed", "TV", "table_occluded"]
+        for line in lines
+    ), done.stdout
+    assert any("thing" in line and "no term with the stem 'thing'" in line for line in lines)
+    assert any(line.split() == ["terms", "matched", "6", "531"] for line in lines) and "SIMULATED" not in done.stdout
+    short = rsbench("data", "explain", "sun", *given, "--top", "2", cwd=tmp_path)
+    assert "6 more; --top 0 for all" in short.stdout
+    assert "typed TV table_occluded" in done.stdout
+    stand_in = rsbench("data", "explain", "sun", cwd=tmp_path)
+    assert "SIMULATED tags" in stand_in.stdout and "271,737" in stand_in.stdout
+    assert "no tags to explain" in rsbench("data", "explain", "cub", cwd=tmp_path).stderr
+
+
+def test_a_whole_command_on_a_real_layout(make_sun, tiny_vgg, tmp_path):
+    root = make_sun()
+    done = rsbench(
+        "+experiment=sun", "method=lean,ellipsotron", f"dataset.root={root}", "dataset.vocabulary=vocabulary.txt",
+        "dataset.background_below=5", f"extractor.weights={tiny_vgg}", "extractor.image_size=224", "seeds=2",
+        "protocol.min_samples=10", "protocol.samples_per_class=5", "tracking=none", "hydra.sweep.dir=out", cwd=tmp_path,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "SIMULATED" not in done.stdout and "Tags: tags as typed 8" in done.stdout
+    assert "Classes: 3, in the paper's sun 41" in done.stdout and "paper @" not in done.stdout
+    info = json.loads((tmp_path / "out" / "0" / "run.json").read_text())
+    assert info["classes"] == 3 and info["data"]["details"]["tags"]["left out, encoding"] == 4
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("experiment", ["sun", "sun_stream", "sun_classes", "c_scan"])
+def test_the_papers_experiments_run_on_the_stand_in(experiment, tmp_path):
+    done = rsbench(
+        f"+experiment={experiment}", "seeds=1", "tracking=none", "hydra.sweep.dir=out", cwd=tmp_path, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+    assert "sun (SIMULATED)" in done.stdout and (tmp_path / "out" / "curves.png").exists()
+    assert ("paper @20" in done.stdout) == (experiment == "sun")
+    counts = {json.loads(path.read_text())["classes"] for path in (tmp_path / "out").glob("*/run.json")}
+    expected = {"sun": {41}, "sun_stream": {100}, "c_scan": {41}}
+    assert counts == expected.get(experiment, {13, 21, 34, 41, 54, 62, 72, 83, 110})
