@@ -18,28 +18,49 @@ import scale
 import tools
 import updates
 
-PARTS = {"updates": updates.main, "tools": tools.main, "scale": scale.main, "commands": commands.main}
+PARTS = {
+    "updates": updates.main,
+    "tools": tools.main,
+    "scale": scale.main,
+    "commands": commands.main,
+}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument(
-        "--quick", action="store_true", help="fewer rounds, smaller budgets, a shorter stream from disk"
+        "--quick",
+        action="store_true",
+        help="fewer rounds, smaller budgets, a shorter stream from disk",
     )
-    parser.add_argument("--only", choices=PARTS, action="append", help="this part; may be given more than once")
     parser.add_argument(
-        "--to", type=Path, default=Path("outputs/benchmarks"), help="folder for speed.md and speed.json"
+        "--only",
+        choices=PARTS,
+        action="append",
+        help="this part; may be given more than once",
+    )
+    parser.add_argument(
+        "--to",
+        type=Path,
+        default=Path("outputs/benchmarks"),
+        help="folder for speed.md and speed.json",
     )
     args = parser.parse_args()
     machine = common.machine()
-    lines = ["# Speed", "", ", ".join(f"{key}: {value}" for key, value in machine.items()) + "."]
+    lines = [
+        "# Speed",
+        "",
+        ", ".join(f"{key}: {value}" for key, value in machine.items()) + ".",
+    ]
     lines += ["Quick: few rounds, to try things out." if args.quick else "", ""]
     values: dict[str, Any] = {"machine": machine, "quick": args.quick}
     for name in args.only or PARTS:
         part, values[name] = PARTS[name](args.quick)
         print("\n".join(part), flush=True)
         lines += part
-        common.write(args.to, "speed", lines, values)  # after each part, so that a break loses little
+        common.write(
+            args.to, "speed", lines, values
+        )  # after each part, so that a break loses little
     print(f"written: {args.to / 'speed.md'}, {args.to / 'speed.json'}")
 
 

@@ -46,7 +46,9 @@ def run(method, X, y, Z, steps, test, pool):
     score = step = samples
     tested, wrong, errors = X[test], 0, []
     if method == "svm_ff":
-        marked = np.logical_or.accumulate(np.vstack([np.zeros(X.shape[1], bool), Z[order] > 0]))
+        marked = np.logical_or.accumulate(
+            np.vstack([np.zeros(X.shape[1], bool), Z[order] > 0])
+        )
         scale = np.where(marked, 1.0, 0.1)
         score = step = scale[1:] * samples
         shown = scale[:-1] * samples
@@ -63,7 +65,11 @@ def run(method, X, y, Z, steps, test, pool):
             W[pos] += change
             W[neg] -= change
         if (i + 1) % steps.shape[1] == 0:
-            now = np.where(marked[i + 1], 1.0, 0.1) * tested if method == "svm_ff" else tested
+            now = (
+                np.where(marked[i + 1], 1.0, 0.1) * tested
+                if method == "svm_ff"
+                else tested
+            )
             scores = now @ W.T
             rows = np.arange(len(test))
             true = scores[rows, y[test]].copy()
@@ -80,7 +86,16 @@ def main():
     X, y, Z, seeds = arrays["X"], arrays["y"], arrays["Z"], int(arrays["seeds"])
     found = {
         method: np.mean(
-            [run(method, X, y, Z, *(arrays[f"{k}{s}"] for k in ("steps", "test", "pool"))) for s in range(seeds)]
+            [
+                run(
+                    method,
+                    X,
+                    y,
+                    Z,
+                    *(arrays[f"{k}{s}"] for k in ("steps", "test", "pool")),
+                )
+                for s in range(seeds)
+            ]
         )
         for method in (
             "lean",

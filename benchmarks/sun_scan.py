@@ -40,7 +40,8 @@ def annotation(rng: random.Random) -> bytes:
     objects = []
     for i in range(rng.randint(3, 35)):
         points = "".join(
-            f"<pt><x>{rng.randint(0, 999)}</x><y>{rng.randint(0, 999)}</y></pt>" for _ in range(rng.randint(4, 40))
+            f"<pt><x>{rng.randint(0, 999)}</x><y>{rng.randint(0, 999)}</y></pt>"
+            for _ in range(rng.randint(4, 40))
         )
         name = "" if rng.random() < 0.01 else rng.choice(OBJECTS)
         objects.append(
@@ -56,7 +57,11 @@ def write_tree(root: Path, files: int, scenes: int = 600) -> None:
     for i in range(files):
         scene = rng.randrange(scenes)
         folder = (
-            root / "Annotations" / "abcdefghij"[scene % 10] / f"scene{scene}" / ("indoor" if scene % 7 == 0 else "")
+            root
+            / "Annotations"
+            / "abcdefghij"[scene % 10]
+            / f"scene{scene}"
+            / ("indoor" if scene % 7 == 0 else "")
         )
         if i % 500 == 7:
             folder = root / "Annotations" / rng.choice(("misc", "outliers"))
@@ -95,20 +100,31 @@ def main() -> None:
         root = args.keep or Path(scratch) / "SUN2012"
         if not root.exists():
             write_tree(root, args.files)
-        seconds: dict[str, list[float]] = {"bare parser, one core": [], "scan": [], "scan, from cache": []}
+        seconds: dict[str, list[float]] = {
+            "bare parser, one core": [],
+            "scan": [],
+            "scan, from cache": [],
+        }
         for repeat in range(args.repeats):
             os.environ["RSBENCH_CACHE"] = os.path.join(scratch, f"cache{repeat}")
             for name, run in zip(seconds, (bare, scan, scan), strict=True):
                 start = time.perf_counter()
                 found = run(root)
                 seconds[name].append(time.perf_counter() - start)
-        size = sum(path.stat().st_size for path in (root / "Annotations").rglob("*.xml")) / 1e6
+        size = (
+            sum(path.stat().st_size for path in (root / "Annotations").rglob("*.xml"))
+            / 1e6
+        )
     floor = statistics.median(seconds["bare parser, one core"])
-    print(f"{args.files} files, {size:.0f} MB, {cores()} cores; left out: {found.left_out}\n")
+    print(
+        f"{args.files} files, {size:.0f} MB, {cores()} cores; left out: {found.left_out}\n"
+    )
     print("| | median s | spread s | ratio to the bare parser |\n|---|---:|---:|---:|")
     for name, times in seconds.items():
         middle = statistics.median(times)
-        print(f"| {name} | {middle:.2f} | {min(times):.2f}–{max(times):.2f} | {middle / floor:.2f} |")
+        print(
+            f"| {name} | {middle:.2f} | {min(times):.2f}–{max(times):.2f} | {middle / floor:.2f} |"
+        )
 
 
 if __name__ == "__main__":

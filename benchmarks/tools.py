@@ -19,7 +19,9 @@ from rsbench.learners.engine import block_size, learn
 
 
 def by_numpy(p: Problem) -> None:
-    with mock.patch.object(engine, "_LARGE", np.inf):  # no bounds, which the others do not have
+    with mock.patch.object(
+        engine, "_LARGE", np.inf
+    ):  # no bounds, which the others do not have
         learn(weights(p), p.y, p.X, p.X, p.X, Lean().tau)
 
 
@@ -95,11 +97,18 @@ _START = "import tools; p = tools.problem(50, 312, 32, 32, 1); tools.TOOLS[{name
 
 
 def _fresh(name: str) -> Callable[[], Any]:
-    return lambda: subprocess.run([sys.executable, "-c", _START.format(name=name)], check=True, cwd=sys.path[0])
+    return lambda: subprocess.run(
+        [sys.executable, "-c", _START.format(name=name)], check=True, cwd=sys.path[0]
+    )
 
 
 def main(quick: bool) -> tuple[list[str], dict[str, Any]]:
-    lines = ["## The inner loop's tool", "", __doc__.partition("\n\n")[2].strip().replace("\n", " "), ""]
+    lines = [
+        "## The inner loop's tool",
+        "",
+        __doc__.partition("\n\n")[2].strip().replace("\n", " "),
+        "",
+    ]
     values: dict[str, Any] = {}
     missing = []
     for name in ("numba", "torch"):
@@ -112,7 +121,9 @@ def main(quick: bool) -> tuple[list[str], dict[str, Any]]:
     for name, shape in SHAPES.items():
         p = problem(**shape)  # type: ignore[arg-type]
         turns = {tool: (lambda run=run, p=p: run(p)) for tool, run in tools.items()}
-        values[name] = common.ratios(common.take_turns(turns, 2 if quick else 5), "numpy")
+        values[name] = common.ratios(
+            common.take_turns(turns, 2 if quick else 5), "numpy"
+        )
         lines += [
             f"### {name}, float64",
             "",
@@ -120,8 +131,16 @@ def main(quick: bool) -> tuple[list[str], dict[str, Any]]:
         ]
         lines += [""]
     turns = {name: _fresh(name) for name in tools}
-    values["start-up"] = common.ratios(common.take_turns(turns, 2 if quick else 5), "numpy")
-    return [*lines, "### Start-up", "", *common.ratio_table(values["start-up"], "tool"), ""], values
+    values["start-up"] = common.ratios(
+        common.take_turns(turns, 2 if quick else 5), "numpy"
+    )
+    return [
+        *lines,
+        "### Start-up",
+        "",
+        *common.ratio_table(values["start-up"], "tool"),
+        "",
+    ], values
 
 
 if __name__ == "__main__":

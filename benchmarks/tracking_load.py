@@ -12,7 +12,12 @@ from pathlib import Path
 
 JOBS = 16
 SWEEP = [
-    *("-m", "method=lean,ellipsotron", "learner.C=0.01,0.02,0.05,0.1,0.2,0.5,1,2", "seeds=2"),
+    *(
+        "-m",
+        "method=lean,ellipsotron",
+        "learner.C=0.01,0.02,0.05,0.1,0.2,0.5,1,2",
+        "seeds=2",
+    ),
     *("dataset.classes=4", "dataset.samples=12", "protocol.samples_per_class=5"),
     *("hydra/launcher=joblib", f"hydra.launcher.n_jobs={JOBS}"),
 ]
@@ -20,7 +25,12 @@ SWEEP = [
 
 def one_round(folder: Path) -> tuple[int, int]:
     """How many runs of a sweep are in its store whole, and how many more than once."""
-    done = subprocess.run([sys.executable, "-m", "rsbench", *SWEEP], cwd=folder, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "rsbench", *SWEEP],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+    )
     assert done.returncode == 0, done.stderr
     from mlflow import MlflowClient
 
@@ -28,8 +38,14 @@ def one_round(folder: Path) -> tuple[int, int]:
     experiment = client.get_experiment_by_name("rsbench")
     assert experiment is not None
     runs = client.search_runs([experiment.experiment_id], "tags.sweep != ''")
-    ids = Counter(run.data.tags["rsbench.id"] for run in runs if run.data.tags.get("rsbench.complete") == "true")
-    return len(ids), sum(ids.values()) - len(ids) + sum("rsbench.complete" not in run.data.tags for run in runs)
+    ids = Counter(
+        run.data.tags["rsbench.id"]
+        for run in runs
+        if run.data.tags.get("rsbench.complete") == "true"
+    )
+    return len(ids), sum(ids.values()) - len(ids) + sum(
+        "rsbench.complete" not in run.data.tags for run in runs
+    )
 
 
 def main() -> None:
@@ -41,7 +57,10 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as folder:
             found, more = one_round(Path(folder))
         whole, double = whole + found, double + more
-        print(f"round {number + 1}: {found} of {JOBS} runs in the store, {more} too many", flush=True)
+        print(
+            f"round {number + 1}: {found} of {JOBS} runs in the store, {more} too many",
+            flush=True,
+        )
     print(f"{whole} of {args.rounds * JOBS} runs in the store, {double} too many")
 
 

@@ -31,10 +31,19 @@ class Problem:
     step: int
 
 
-def problem(classes: int, features: int, samples: int, step: int, tests: int, dtype: str = "float64") -> Problem:
+def problem(
+    classes: int,
+    features: int,
+    samples: int,
+    step: int,
+    tests: int,
+    dtype: str = "float64",
+) -> Problem:
     rng = np.random.default_rng(0)
     prototypes = rng.random((classes, features))
-    y = np.concatenate([rng.permutation(classes) for _ in range(-(-(samples + tests) // classes))])[: samples + tests]
+    y = np.concatenate(
+        [rng.permutation(classes) for _ in range(-(-(samples + tests) // classes))]
+    )[: samples + tests]
     X = (prototypes[y] + 0.3 * rng.normal(size=(len(y), features))).astype(dtype)
     R = np.where(rng.random((samples, features)) < 0.2, 1.0, 1e-10)
     return Problem(X[:samples], y[:samples], R, X[samples:], classes, step)
@@ -42,7 +51,9 @@ def problem(classes: int, features: int, samples: int, step: int, tests: int, dt
 
 def weights(p: Problem) -> np.ndarray:
     """As in the middle of a stream: pages of zeros that were never written are read from the cache."""
-    return (1e-3 * np.random.default_rng(1).standard_normal((p.classes, p.X.shape[1]))).astype(p.X.dtype)
+    return (
+        1e-3 * np.random.default_rng(1).standard_normal((p.classes, p.X.shape[1]))
+    ).astype(p.X.dtype)
 
 
 class Ours:
@@ -56,7 +67,9 @@ class Ours:
 
     def learn(self, rows: slice) -> None:
         rich = {name: values[rows] for name, values in self.rich.items()}
-        self.learner.partial_fit(self.p.X[rows], self.p.y[rows], np.arange(self.p.classes), **rich)
+        self.learner.partial_fit(
+            self.p.X[rows], self.p.y[rows], np.arange(self.p.classes), **rich
+        )
 
     def test(self, rows: slice) -> None:
         self.learner.decision_function(self.p.test[rows]).argmax(axis=1)
@@ -106,14 +119,20 @@ class ScikitLearn:
         from sklearn.linear_model import SGDClassifier
 
         self.p, self.block = p, block
-        self.at_least = 1 if block else p.step  # a block's overhead is large, and to be shared
-        self.model = SGDClassifier(loss="hinge", penalty=None, learning_rate="pa1", eta0=1.0, shuffle=False)
+        self.at_least = (
+            1 if block else p.step
+        )  # a block's overhead is large, and to be shared
+        self.model = SGDClassifier(
+            loss="hinge", penalty=None, learning_rate="pa1", eta0=1.0, shuffle=False
+        )
 
     def learn(self, rows: slice) -> None:
         start, stop, _ = rows.indices(len(self.p.y))
         for at in range(start, stop, self.block or stop - start):
             part = slice(at, min(stop, at + (self.block or stop)))
-            self.model.partial_fit(self.p.X[part], self.p.y[part], classes=np.arange(self.p.classes))
+            self.model.partial_fit(
+                self.p.X[part], self.p.y[part], classes=np.arange(self.p.classes)
+            )
 
     def test(self, rows: slice) -> None:
         self.model.predict(self.p.test[rows])
@@ -156,7 +175,12 @@ class VowpalWabbit:
         from vowpalwabbit import Workspace
 
         bits = int(np.ceil(np.log2(p.classes * (p.X.shape[1] + 1)))) + 1
-        self.p, self.model = p, Workspace(f"--oaa {p.classes} --loss_function hinge -b {bits} --noconstant --quiet")
+        self.p, self.model = (
+            p,
+            Workspace(
+                f"--oaa {p.classes} --loss_function hinge -b {bits} --noconstant --quiet"
+            ),
+        )
         self.learned: list[Any] = []
         self.tested: list[Any] = []
 
@@ -165,7 +189,9 @@ class VowpalWabbit:
             return " ".join(f"{j}:{value:.6g}" for j, value in enumerate(x.tolist()))
 
         for i in range(learned):
-            self.learned.append(self.model.example(f"{self.p.y[i] + 1} | {text(self.p.X[i])}"))
+            self.learned.append(
+                self.model.example(f"{self.p.y[i] + 1} | {text(self.p.X[i])}")
+            )
         self.tested = [self.model.example(f"| {text(x)}") for x in self.p.test[:tested]]
 
     def learn(self, rows: slice) -> None:
@@ -185,11 +211,17 @@ def contestants(p: Problem, peers: bool) -> dict[str, Callable[[], Any]]:
         "rsbench, ellipsotron": lambda: Ours(p, Ellipsotron()),
         "plain numpy loop, ellipsotron": lambda: Plain(p, "ellipsotron"),
         "rsbench, feature scaling": lambda: Ours(p, FeatureScaling()),
-        "plain numpy loop, feature scaling (no online error)": lambda: Plain(p, "feature scaling"),
+        "plain numpy loop, feature scaling (no online error)": lambda: Plain(
+            p, "feature scaling"
+        ),
     }
     if peers:
-        made["scikit-learn SGDClassifier pa1, a step at a time"] = lambda: ScikitLearn(p, None)
-        made["scikit-learn SGDClassifier pa1, a sample at a time"] = lambda: ScikitLearn(p, 1)
+        made["scikit-learn SGDClassifier pa1, a step at a time"] = lambda: ScikitLearn(
+            p, None
+        )
+        made["scikit-learn SGDClassifier pa1, a sample at a time"] = lambda: (
+            ScikitLearn(p, 1)
+        )
         made["river PAClassifier, one-vs-rest"] = lambda: River(p)
         made["Vowpal Wabbit, one-against-all"] = lambda: VowpalWabbit(p)
     return made
@@ -199,7 +231,9 @@ def _steps(p: Problem, samples: int) -> list[slice]:
     return [slice(at, min(at + p.step, samples)) for at in range(0, samples, p.step)]
 
 
-def _run(make: Callable[[], Any], p: Problem, samples: int, tests: int) -> tuple[float, float]:
+def _run(
+    make: Callable[[], Any], p: Problem, samples: int, tests: int
+) -> tuple[float, float]:
     """Seconds per sample of learning, and of the tests that come with it, scaled up to the whole test set."""
     contestant = make()
     if hasattr(contestant, "prepare"):
@@ -212,12 +246,17 @@ def _run(make: Callable[[], Any], p: Problem, samples: int, tests: int) -> tuple
         middle = time.perf_counter()
         if rows.stop - rows.start == p.step or len(steps) == 1:
             contestant.test(slice(0, tests))
-        learning, testing = learning + middle - start, testing + time.perf_counter() - middle
+        learning, testing = (
+            learning + middle - start,
+            testing + time.perf_counter() - middle,
+        )
     done = max(1, samples // p.step)
     return learning / samples, testing / done / p.step * len(p.test) / max(1, tests)
 
 
-def _steadily(make: Callable[[], Any], p: Problem, samples: int, tests: int) -> tuple[float, float]:
+def _steadily(
+    make: Callable[[], Any], p: Problem, samples: int, tests: int
+) -> tuple[float, float]:
     """The least that a run takes within a quarter of a second: a single short one would measure the machine."""
     learning, testing = _run(make, p, samples, tests)
     end = time.perf_counter() + 0.25
@@ -243,7 +282,11 @@ def _affordable(make: Callable[[], Any], p: Problem, budget: float) -> tuple[int
         samples = min(2 * samples, len(p.y))
     samples = samples // p.step * p.step or samples
     per_test = testing * p.step / len(p.test)
-    tests = int(np.clip(budget / max(per_test, 1e-9) / max(1, samples // p.step), 1, len(p.test)))
+    tests = int(
+        np.clip(
+            budget / max(per_test, 1e-9) / max(1, samples // p.step), 1, len(p.test)
+        )
+    )
     return samples, tests
 
 
@@ -253,7 +296,9 @@ def measure(p: Problem, repeats: int, budget: float, peers: bool) -> dict[str, A
     for name in list(made):
         try:
             whole = name.startswith("rsbench") or name == "bare matrix product"
-            sizes[name] = (len(p.y), len(p.test)) if whole else _affordable(made[name], p, budget)
+            sizes[name] = (
+                (len(p.y), len(p.test)) if whole else _affordable(made[name], p, budget)
+            )
         except ImportError as error:
             notes.append(f"{name}: not measured, {error}")
             del made[name]
@@ -265,7 +310,9 @@ def measure(p: Problem, repeats: int, budget: float, peers: bool) -> dict[str, A
         both[name].append(a + b)
     for name, (samples, tests) in sizes.items():
         if samples < len(p.y):
-            notes.append(f"{name}: {samples} of {len(p.y)} samples, {tests} of {len(p.test)} test samples")
+            notes.append(
+                f"{name}: {samples} of {len(p.y)} samples, {tests} of {len(p.test)} test samples"
+            )
     return {
         "updates": ratios(learning, "rsbench, lean"),
         "updates and tests": ratios(both, "rsbench, lean"),
@@ -275,37 +322,91 @@ def measure(p: Problem, repeats: int, budget: float, peers: bool) -> dict[str, A
 
 
 SHAPES = {
-    "50 x 312 (CUB)": {"classes": 50, "features": 312, "samples": 1250, "step": 50, "tests": 1500},
-    "1,000 x 2,048": {"classes": 1000, "features": 2048, "samples": 1000, "step": 500, "tests": 500},
-    "10,000 x 2,048": {"classes": 10_000, "features": 2048, "samples": 512, "step": 256, "tests": 256},
+    "50 x 312 (CUB)": {
+        "classes": 50,
+        "features": 312,
+        "samples": 1250,
+        "step": 50,
+        "tests": 1500,
+    },
+    "1,000 x 2,048": {
+        "classes": 1000,
+        "features": 2048,
+        "samples": 1000,
+        "step": 500,
+        "tests": 500,
+    },
+    "10,000 x 2,048": {
+        "classes": 10_000,
+        "features": 2048,
+        "samples": 512,
+        "step": 256,
+        "tests": 256,
+    },
 }
 
 
 def floor_table(values: dict[str, Any]) -> list[str]:
     """Each shape's lean learner against the bare product and the plain loop."""
-    lines = ["| shape | lean / bare product | spread | best / best | plain loop / lean | spread | best / best |"]
+    lines = [
+        "| shape | lean / bare product | spread | best / best | plain loop / lean | spread | best / best |"
+    ]
     lines.append("|---|---:|---:|---:|---:|---:|---:|")
     for name, found in values.items():
         cells = []
-        for r in (found["against the floor"], found["updates"]["plain numpy loop, lean"]):
-            cells += [number(r["median"]), f"{number(r['low'])}–{number(r['high'])}", number(r["best"])]
+        for r in (
+            found["against the floor"],
+            found["updates"]["plain numpy loop, lean"],
+        ):
+            cells += [
+                number(r["median"]),
+                f"{number(r['low'])}–{number(r['high'])}",
+                number(r["best"]),
+            ]
         lines.append(f"| {name} | {' | '.join(cells)} |")
     return lines
 
 
 def main(quick: bool) -> tuple[list[str], dict[str, Any]]:
-    lines = ["## Updates and tests along a stream", "", __doc__.partition("\n\n")[2].strip().replace("\n", " "), ""]
+    lines = [
+        "## Updates and tests along a stream",
+        "",
+        __doc__.partition("\n\n")[2].strip().replace("\n", " "),
+        "",
+    ]
     values: dict[str, Any] = {}
     for name, shape in SHAPES.items():
         for dtype in ("float64", "float32"):
             p = problem(**shape, dtype=dtype)  # type: ignore[arg-type]
-            found = measure(p, 3 if quick else 5, 0.3 if quick else 2.0, peers=dtype == "float64")
+            found = measure(
+                p, 3 if quick else 5, 0.3 if quick else 2.0, peers=dtype == "float64"
+            )
             values[f"{name}, {dtype}"] = found
-            lines += [f"### {name}, {dtype}, {shape['samples']} samples, a test after each {shape['step']}", ""]
-            lines += ratio_table(found["updates"], "updates alone", 1e6, "µs per sample")
-            lines += ["", *ratio_table(found["updates and tests"], "updates and tests", 1e6, "µs per sample"), ""]
+            lines += [
+                f"### {name}, {dtype}, {shape['samples']} samples, a test after each {shape['step']}",
+                "",
+            ]
+            lines += ratio_table(
+                found["updates"], "updates alone", 1e6, "µs per sample"
+            )
+            lines += [
+                "",
+                *ratio_table(
+                    found["updates and tests"],
+                    "updates and tests",
+                    1e6,
+                    "µs per sample",
+                ),
+                "",
+            ]
             lines += ["", *(f"- {note}" for note in found["notes"]), ""]
-    return [*lines, "### Against the floor and the plain loop", "", *floor_table(values), ""], values
+    return [
+        *lines,
+        "### Against the floor and the plain loop",
+        "",
+        *floor_table(values),
+        "",
+    ], values
 
 
 if __name__ == "__main__":

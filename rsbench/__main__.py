@@ -29,8 +29,14 @@ def main() -> int:
     if word[:1].isalpha() and "=" not in word:
         from rsbench.errors import did_you_mean
 
-        print(f"error: unknown command '{word}'. {did_you_mean(word, COMMANDS)}", file=sys.stderr)
-        print("Settings are given as KEY=VALUE; see python -m rsbench --help", file=sys.stderr)
+        print(
+            f"error: unknown command '{word}'. {did_you_mean(word, COMMANDS)}",
+            file=sys.stderr,
+        )
+        print(
+            "Settings are given as KEY=VALUE; see python -m rsbench --help",
+            file=sys.stderr,
+        )
         return 1
     if sys.argv[1:] in (["--help"], ["-h"]):
         from rsbench.cli.usage import show

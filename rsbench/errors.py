@@ -33,7 +33,9 @@ def check_positive(component: object, name: str) -> None:
     """Raise an error unless the parameter is a finite number above zero."""
     value = getattr(component, name)
     if not is_number(value) or not 0 < value < float("inf"):
-        raise UserError(f"{type(component).__name__}: {name}={value!r}, expected a number above 0")
+        raise UserError(
+            f"{type(component).__name__}: {name}={value!r}, expected a number above 0"
+        )
 
 
 def is_number(value: Any) -> bool:

@@ -27,7 +27,12 @@ DEFAULTS = {
 }
 
 #: A data set small enough for a whole command to take about a second.
-SMALL = ("dataset.classes=4", "dataset.samples=12", "protocol.samples_per_class=5", "seeds=2")
+SMALL = (
+    "dataset.classes=4",
+    "dataset.samples=12",
+    "protocol.samples_per_class=5",
+    "seeds=2",
+)
 
 
 def rsbench(*args, cwd, env=None, timeout=120):
@@ -57,7 +62,10 @@ def dawdling(folder):
 
 def curves_of(folder):
     """The bytes of each job's curves.csv in a sweep's folder."""
-    return {path.parent.name: path.read_bytes() for path in Path(folder).glob("*/curves.csv")}
+    return {
+        path.parent.name: path.read_bytes()
+        for path in Path(folder).glob("*/curves.csv")
+    }
 
 
 ATTRIBUTES = (
@@ -94,21 +102,37 @@ def make_cub(tmp_path):
             for i in range(images):
                 names.append(f"{species}/Bird_{c}_{i}.jpg")
                 labels.append(c + 1)
-                pixels = (colour + rng.integers(0, 56, (40 + c, 50, 3))).astype(np.uint8)
+                pixels = (colour + rng.integers(0, 56, (40 + c, 50, 3))).astype(
+                    np.uint8
+                )
                 image = Image.fromarray(pixels)
-                (image.convert("L") if (c, i) == (0, 0) else image).save(root / "images" / names[-1])
+                (image.convert("L") if (c, i) == (0, 0) else image).save(
+                    root / "images" / names[-1]
+                )
                 for a, share in enumerate(marked):
-                    present, certainty = int(rng.random() < share), int(rng.integers(2, 5))
+                    present, certainty = (
+                        int(rng.random() < share),
+                        int(rng.integers(2, 5)),
+                    )
                     if not present and rng.random() < 0.2:
                         certainty = 1
                     extra = "0 " if (len(names), a) == (2, 3) else ""
-                    rows.append(f"{len(names)} {a + 1} {present} {certainty} {extra}{rng.random():.3f}")
+                    rows.append(
+                        f"{len(names)} {a + 1} {present} {certainty} {extra}{rng.random():.3f}"
+                    )
         write_numbered(root / "images.txt", names)
         write_numbered(root / "image_class_labels.txt", labels)
-        write_numbered(root / "classes.txt", [f"{c + 1:03}.Bird_{c}" for c in range(classes)])
-        write_numbered(root / "attributes" / "certainties.txt", ["not visible", "guessing", "probably", "definitely"])
+        write_numbered(
+            root / "classes.txt", [f"{c + 1:03}.Bird_{c}" for c in range(classes)]
+        )
+        write_numbered(
+            root / "attributes" / "certainties.txt",
+            ["not visible", "guessing", "probably", "definitely"],
+        )
         write_numbered((root if inside else root.parent) / "attributes.txt", ATTRIBUTES)
-        (root / "attributes" / "image_attribute_labels.txt").write_text("\n".join(rows) + "\n")
+        (root / "attributes" / "image_attribute_labels.txt").write_text(
+            "\n".join(rows) + "\n"
+        )
         return root
 
     return make
@@ -127,7 +151,9 @@ def small_disk():
         if os.geteuid() != 0:
             pytest.skip("mounting a small disk needs root")
         folder.mkdir()
-        if subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)]).returncode:
+        if subprocess.run(
+            ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)]
+        ).returncode:
             pytest.skip("a small disk could not be mounted here")
         mounted.append(folder)
         return folder

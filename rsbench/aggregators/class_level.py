@@ -28,7 +28,9 @@ _ONES = "their relevance is set to all ones"
 @functools.cache
 def _warn_of_silence() -> None:
     """Once, however many parts the stream has."""
-    log.warning("some samples come when their class has no vote for any feature yet: %s", _ONES)
+    log.warning(
+        "some samples come when their class has no vote for any feature yet: %s", _ONES
+    )
 
 
 class _ClassLevel:
@@ -59,14 +61,18 @@ class _ClassLevel:
     def partial_fit(self, Z: np.ndarray, y: np.ndarray) -> Self:
         """Count the votes of more of the training pool."""
         if self.scope == "teacher":
-            self.pool_ = _Votes(getattr(self, "pool_", None), np.asarray(Z), self._groups(y))
+            self.pool_ = _Votes(
+                getattr(self, "pool_", None), np.asarray(Z), self._groups(y)
+            )
             vars(self).pop("rows_", None)
         return self
 
     def see(self, Z: np.ndarray, y: np.ndarray) -> None:
         """Count samples of the stream as seen: `relevance` goes on from them."""
         if self.scope == "seen":
-            self.seen_ = _Votes(getattr(self, "seen_", None), np.asarray(Z), self._groups(y))
+            self.seen_ = _Votes(
+                getattr(self, "seen_", None), np.asarray(Z), self._groups(y)
+            )
 
     def relevance(self, Z: np.ndarray, y: np.ndarray) -> np.ndarray:
         """One row per sample, in stream order."""
@@ -74,14 +80,22 @@ class _ClassLevel:
         if self.scope == "teacher":
             codes, unknown = positions(y, self.pool_.classes)
             if unknown.any():
-                raise UserError(f"y holds {y[unknown][0]}, a class that was not among the votes given to fit")
+                raise UserError(
+                    f"y holds {y[unknown][0]}, a class that was not among the votes given to fit"
+                )
             return self._class_rows()[codes]
         given, possible = _split(Z)
         votes, samples = np.empty(Z.shape), np.empty(Z.shape)
         for c in np.unique(y):
-            before = self.seen_.of(c) if hasattr(self, "seen_") else np.zeros((2, Z.shape[1]))
+            before = (
+                self.seen_.of(c)
+                if hasattr(self, "seen_")
+                else np.zeros((2, Z.shape[1]))
+            )
             votes[y == c] = np.cumsum(np.vstack([before[0], given[y == c]]), axis=0)[1:]
-            samples[y == c] = np.cumsum(np.vstack([before[1], possible[y == c]]), axis=0)[1:]
+            samples[y == c] = np.cumsum(
+                np.vstack([before[1], possible[y == c]]), axis=0
+            )[1:]
         return self._rows(votes, samples)
 
     def _class_rows(self) -> np.ndarray:
@@ -98,7 +112,12 @@ class _ClassLevel:
         silent = ~votes.any(axis=1)
         if silent.any():
             if self.scope == "teacher":
-                log.warning("%d of %d classes have no vote for any feature: %s", silent.sum(), len(rows), _ONES)
+                log.warning(
+                    "%d of %d classes have no vote for any feature: %s",
+                    silent.sum(),
+                    len(rows),
+                    _ONES,
+                )
             else:
                 _warn_of_silence()
             rows[silent] = 1.0
@@ -114,13 +133,18 @@ class _Votes:
 
     def __init__(self, before: "_Votes | None", Z: np.ndarray, y: np.ndarray):
         present = np.unique(y)
-        self.classes = present if before is None else np.union1d(before.classes, present)
+        self.classes = (
+            present if before is None else np.union1d(before.classes, present)
+        )
         self.votes, self.samples = np.zeros((2, len(self.classes), Z.shape[1]))
         if before is not None:
             old = positions(before.classes, self.classes)[0]
             self.votes[old], self.samples[old] = before.votes, before.samples
         order = np.argsort(y, kind="stable")
-        starts, at = np.searchsorted(y[order], present), positions(present, self.classes)[0]
+        starts, at = (
+            np.searchsorted(y[order], present),
+            positions(present, self.classes)[0],
+        )
         for total, part in zip((self.votes, self.samples), _split(Z), strict=True):
             total[at] += np.add.reduceat(part[order], starts, axis=0, dtype=np.float64)
 
@@ -150,7 +174,12 @@ class ClassSoft(_ClassLevel):
     irrelevant : the floor, in place of zero.
     """
 
-    def __init__(self, normalize: Literal["l2", "none"] = "l2", scope: Scope = "teacher", irrelevant: float = 1e-10):
+    def __init__(
+        self,
+        normalize: Literal["l2", "none"] = "l2",
+        scope: Scope = "teacher",
+        irrelevant: float = 1e-10,
+    ):
         self.normalize = normalize
         self.scope = scope
         self.irrelevant = irrelevant
@@ -192,9 +221,13 @@ class ClassThreshold(_ClassLevel):
         self.irrelevant = irrelevant
         check_positive(self, "irrelevant")
         if theta != "auto" and not (is_number(theta) and theta >= 0):
-            raise UserError(f"ClassThreshold: theta={theta!r}, expected a number from 0 on, or auto")
+            raise UserError(
+                f"ClassThreshold: theta={theta!r}, expected a number from 0 on, or auto"
+            )
 
-    def tune(self, validate: Callable[["ClassThreshold", int], float]) -> dict[str, float]:
+    def tune(
+        self, validate: Callable[["ClassThreshold", int], float]
+    ) -> dict[str, float]:
         """Choose theta by validation error, the smaller among equals; nothing to do if it is given.
 
         `validate(candidate, n)` learns from `n` samples per class of the training pool with the
@@ -202,7 +235,10 @@ class ClassThreshold(_ClassLevel):
         """
         if self.theta != "auto":
             return {}
-        candidates = [ClassThreshold(theta, False, self.scope, self.irrelevant) for theta in self.CANDIDATES]
+        candidates = [
+            ClassThreshold(theta, False, self.scope, self.irrelevant)
+            for theta in self.CANDIDATES
+        ]
         errors = [validate(candidate, self.TUNING_SAMPLES) for candidate in candidates]
         self.theta_ = self.CANDIDATES[int(np.argmin(errors))]
         return {"theta": self.theta_}
@@ -211,7 +247,9 @@ class ClassThreshold(_ClassLevel):
         if self.theta != "auto":
             return (votes > self.theta).astype(np.float64)
         if not hasattr(self, "theta_"):
-            raise UserError("ClassThreshold: theta=auto needs tune() first; outside a run give theta a number")
+            raise UserError(
+                "ClassThreshold: theta=auto needs tune() first; outside a run give theta a number"
+            )
         scale = samples / self.TUNING_SAMPLES if self.scale_theta else 1.0
         return (votes > self.theta_ * scale).astype(np.float64)
 

@@ -82,7 +82,9 @@ def verdicts(kind: str, make: Make) -> Iterator[Verdict]:
             promise.check(make)
             yield Verdict(promise, None)
         except AssertionError as error:
-            yield Verdict(promise, " ".join(str(error).split())[:300] or "an assertion failed")
+            yield Verdict(
+                promise, " ".join(str(error).split())[:300] or "an assertion failed"
+            )
         except Exception as error:  # a stranger's code may raise anything
             yield Verdict(promise, first_line(error))
 
@@ -90,7 +92,9 @@ def verdicts(kind: str, make: Make) -> Iterator[Verdict]:
 def _promise(kind: str) -> Callable[[Callable[[Make], None]], Callable[[Make], None]]:
     def register(test: Callable[[Make], None]) -> Callable[[Make], None]:
         name = test.__name__.removeprefix(f"_{kind}_")
-        _PROMISES.append(Promise(kind, name, " ".join((test.__doc__ or "").split()), test))
+        _PROMISES.append(
+            Promise(kind, name, " ".join((test.__doc__ or "").split()), test)
+        )
         return test
 
     return register
@@ -111,19 +115,37 @@ class _Problem:
         return {name: offered[name][rows] for name in rich_supervision(learner)}
 
     def teach(self, learner: Any, rows: Any = slice(None)) -> Any:
-        learner.partial_fit(self.X[rows], self.y[rows], classes=self.classes, **self.given(learner, rows))
+        learner.partial_fit(
+            self.X[rows],
+            self.y[rows],
+            classes=self.classes,
+            **self.given(learner, rows),
+        )
         return learner
 
     def margins(self, learner: Any, rows: slice) -> np.ndarray:
-        return margins(learner.decision_function(self.X[rows]), self.y[rows], len(self.classes))
+        return margins(
+            learner.decision_function(self.X[rows]), self.y[rows], len(self.classes)
+        )
 
 
-def _problem(n: int = 60, d: int = 6, classes: int = 4, dtype: type = np.float64, scale: float = 1.0) -> _Problem:
+def _problem(
+    n: int = 60,
+    d: int = 6,
+    classes: int = 4,
+    dtype: type = np.float64,
+    scale: float = 1.0,
+) -> _Problem:
     rng = stream(0, "checks")
-    y = np.concatenate([np.arange(classes), rng.integers(classes, size=max(0, n - classes))])
+    y = np.concatenate(
+        [np.arange(classes), rng.integers(classes, size=max(0, n - classes))]
+    )
     prototypes = rng.random((classes, d))
     X = (scale * (0.5 * rng.random((len(y), d)) + prototypes[y])).astype(dtype)
-    Z = rng.random((len(y), d)) < np.where(prototypes >= np.median(prototypes, axis=0), 0.7, 0.1)[y]
+    Z = (
+        rng.random((len(y), d))
+        < np.where(prototypes >= np.median(prototypes, axis=0), 0.7, 0.1)[y]
+    )
     return _Problem(X, y, Z, np.where(Z, 1.0, 1e-10), np.arange(classes))
 
 
@@ -131,7 +153,11 @@ def _fresh(make: Make) -> Any:
     """A new learner, its randomness (if any) settled."""
     learner = make()
     params = learner.get_params() if hasattr(learner, "get_params") else {}
-    return type(learner)(**{**params, "random_state": 0}) if "random_state" in params else learner
+    return (
+        type(learner)(**{**params, "random_state": 0})
+        if "random_state" in params
+        else learner
+    )
 
 
 def _same(a: np.ndarray, b: np.ndarray, what: str, tolerance: float = 1e-9) -> None:
@@ -151,7 +177,11 @@ def _learner_block_is_one_by_one(make: Make) -> None:
     problem.teach(whole)
     for i in range(len(problem.y)):
         problem.teach(single, slice(i, i + 1))
-    _same(whole.decision_function(problem.X), single.decision_function(problem.X), "block and one by one differ")
+    _same(
+        whole.decision_function(problem.X),
+        single.decision_function(problem.X),
+        "block and one by one differ",
+    )
 
 
 @_promise("learner")
@@ -162,9 +192,19 @@ def _learner_prediction_is_pure(make: Make) -> None:
         problem.teach(asked, rows)
         problem.teach(left, rows)
         first = asked.decision_function(problem.X)
-        alone = [asked.decision_function(problem.X[i : i + 1]) for i in range(len(problem.X))]
-        _same(np.concatenate(alone), first, "scores depend on what else is asked, or asking changes them")
-    _same(left.decision_function(problem.X), first, "asking for predictions changed what was learned")
+        alone = [
+            asked.decision_function(problem.X[i : i + 1]) for i in range(len(problem.X))
+        ]
+        _same(
+            np.concatenate(alone),
+            first,
+            "scores depend on what else is asked, or asking changes them",
+        )
+    _same(
+        left.decision_function(problem.X),
+        first,
+        "asking for predictions changed what was learned",
+    )
 
 
 @_promise("learner")
@@ -176,7 +216,9 @@ def _learner_prediction_sees_no_annotation(make: Make) -> None:
     for method in ("decision_function", "predict"):
         if callable(getattr(learner, method, None)):
             names = set(inspect.signature(getattr(learner, method)).parameters)
-            assert not names & {"relevance", "annotation", "R", "Z"}, f"{method} takes {sorted(names)}"
+            assert not names & {"relevance", "annotation", "R", "Z"}, (
+                f"{method} takes {sorted(names)}"
+            )
 
 
 @_promise("learner")
@@ -184,7 +226,9 @@ def _learner_is_deterministic(make: Make) -> None:
     """The same samples in the same order under the same seed give the same scores."""
     problem = _problem()
     one, two = problem.teach(_fresh(make)), problem.teach(_fresh(make))
-    np.testing.assert_array_equal(one.decision_function(problem.X), two.decision_function(problem.X))
+    np.testing.assert_array_equal(
+        one.decision_function(problem.X), two.decision_function(problem.X)
+    )
 
 
 @_promise("learner")
@@ -193,7 +237,9 @@ def _learner_two_classes(make: Make) -> None:
     problem = _problem(classes=2, n=200)
     learner = problem.teach(_fresh(make))
     scores = learner.decision_function(problem.X)
-    assert scores.shape == (200,), f"decision_function gave shape {scores.shape}, expected (200,)"
+    assert scores.shape == (200,), (
+        f"decision_function gave shape {scores.shape}, expected (200,)"
+    )
     right = np.mean((scores > 0) == (problem.y == 1))
     assert right > 0.5, f"the sign is right for {right:.0%} of the samples learned from"
 
@@ -201,7 +247,9 @@ def _learner_two_classes(make: Make) -> None:
 def _check_scores(make: Make, problem: _Problem) -> None:
     scores = problem.teach(_fresh(make)).decision_function(problem.X)
     expected = (len(problem.X), len(problem.classes))
-    assert scores.shape == expected, f"decision_function gave shape {scores.shape}, expected {expected}"
+    assert scores.shape == expected, (
+        f"decision_function gave shape {scores.shape}, expected {expected}"
+    )
     assert np.isfinite(scores).all(), "scores are not finite"
 
 
@@ -224,7 +272,12 @@ def _learner_float32(make: Make) -> None:
     _check_scores(make, single)
     a = single.teach(_fresh(make)).decision_function(single.X)
     b = double.teach(_fresh(make)).decision_function(double.X)
-    _same(a, b, "single and double precision disagree", tolerance=0.05 * max(1.0, float(np.abs(b).max())))
+    _same(
+        a,
+        b,
+        "single and double precision disagree",
+        tolerance=0.05 * max(1.0, float(np.abs(b).max())),
+    )
 
 
 @_promise("learner")
@@ -233,7 +286,9 @@ def _learner_unseen_classes(make: Make) -> None:
     problem = _problem(classes=6)
     rows = np.flatnonzero(problem.y < 3)
     scores = problem.teach(_fresh(make), rows).decision_function(problem.X)
-    assert scores.shape[1] == 6 and np.isfinite(scores).all(), f"scores have shape {scores.shape}, or are not finite"
+    assert scores.shape[1] == 6 and np.isfinite(scores).all(), (
+        f"scores have shape {scores.shape}, or are not finite"
+    )
 
 
 @_promise("learner")
@@ -242,8 +297,14 @@ def _learner_clone(make: Make) -> None:
     learner, problem = _fresh(make), _problem()
     problem.teach(learner)
     copied = type(learner)(**learner.get_params())
-    assert copied.get_params() == learner.get_params(), f"{copied.get_params()} differ from {learner.get_params()}"
-    _same(problem.teach(copied).decision_function(problem.X), learner.decision_function(problem.X), "the copy differs")
+    assert copied.get_params() == learner.get_params(), (
+        f"{copied.get_params()} differ from {learner.get_params()}"
+    )
+    _same(
+        problem.teach(copied).decision_function(problem.X),
+        learner.decision_function(problem.X),
+        "the copy differs",
+    )
 
 
 @_promise("learner")
@@ -252,8 +313,13 @@ def _learner_pickle(make: Make) -> None:
     problem = _problem()
     learner = problem.teach(_fresh(make), slice(0, 30))
     loaded = pickle.loads(pickle.dumps(learner))  # noqa: S301 - written the line before
-    one, two = problem.teach(learner, slice(30, 60)), problem.teach(loaded, slice(30, 60))
-    np.testing.assert_array_equal(one.decision_function(problem.X), two.decision_function(problem.X))
+    one, two = (
+        problem.teach(learner, slice(30, 60)),
+        problem.teach(loaded, slice(30, 60)),
+    )
+    np.testing.assert_array_equal(
+        one.decision_function(problem.X), two.decision_function(problem.X)
+    )
 
 
 @_promise("learner")
@@ -274,7 +340,9 @@ def _learner_leaves_its_inputs(make: Make) -> None:
     problem.teach(_fresh(make)).decision_function(problem.X)
     for field in dataclasses.fields(problem):
         np.testing.assert_array_equal(
-            getattr(problem, field.name), getattr(before, field.name), f"{field.name} was changed"
+            getattr(problem, field.name),
+            getattr(before, field.name),
+            f"{field.name} was changed",
         )
 
 
@@ -286,9 +354,14 @@ def _learner_classes_are_equal(make: Make) -> None:
     problem, order = _problem(classes=5, n=80), np.array([2, 0, 4, 1, 3])
     renamed = dataclasses.replace(problem, y=np.argsort(order)[problem.y])
     one, two = _fresh(make), _fresh(make)
-    if isinstance(one, LinearLearner):  # ties among zero weights go to the lowest class; random ones have none
+    if isinstance(
+        one, LinearLearner
+    ):  # ties among zero weights go to the lowest class; random ones have none
         start = stream(2, "checks").normal(size=(5, problem.X.shape[1]))
-        for learner, weights, part in ((one, start, problem), (two, start[order], renamed)):
+        for learner, weights, part in (
+            (one, start, problem),
+            (two, start[order], renamed),
+        ):
             part.teach(learner, slice(0, 1))
             learner.coef_ = weights.copy()
     a = problem.teach(one, slice(1, None)).decision_function(problem.X)
@@ -297,9 +370,17 @@ def _learner_classes_are_equal(make: Make) -> None:
         _same(b, a[:, order], "scores depend on the classes' numbers", 1e-7)
         return
     # Ties while it knew nothing may have been broken either way; in the end they must not matter.
-    right, renamed_right = np.mean(a.argmax(1) == problem.y), np.mean(b.argmax(1) == renamed.y)
-    told = [np.mean(scores.argmax(1)[:, None] == np.arange(5), axis=0) for scores in (a[:, order], b)]
-    assert abs(right - renamed_right) <= 0.2 and np.abs(told[0] - told[1]).max() <= 0.2, (
+    right, renamed_right = (
+        np.mean(a.argmax(1) == problem.y),
+        np.mean(b.argmax(1) == renamed.y),
+    )
+    told = [
+        np.mean(scores.argmax(1)[:, None] == np.arange(5), axis=0)
+        for scores in (a[:, order], b)
+    ]
+    assert (
+        abs(right - renamed_right) <= 0.2 and np.abs(told[0] - told[1]).max() <= 0.2
+    ), (
         f"{right:.0%} of the samples are right, and {renamed_right:.0%} with classes renamed"
     )
 
@@ -312,15 +393,31 @@ def _learner_prequential_is_the_same(make: Make) -> None:
         return
     for block in (range(30), range(30, 60)):
         rows, new = slice(block[0], block[-1] + 1), block[0] == 0
-        found = prequential(quick, problem.X[rows], problem.y[rows], problem.classes, problem.given(quick, rows), new)
+        found = prequential(
+            quick,
+            problem.X[rows],
+            problem.y[rows],
+            problem.classes,
+            problem.given(quick, rows),
+            new,
+        )
         early = np.zeros(30) if new else problem.margins(plain, rows)
         for i in block:
             late = 0.0 if i == 0 else problem.margins(plain, slice(i, i + 1))[0]
             said = found[i - block[0]]
-            close = min(abs(said - late), abs(said - early[i - block[0]])) <= 1e-7 * max(1.0, abs(late))
-            assert close, f"before sample {i} the margin is {late:.4g}, but prequential says {said:.4g}"
+            close = min(
+                abs(said - late), abs(said - early[i - block[0]])
+            ) <= 1e-7 * max(1.0, abs(late))
+            assert close, (
+                f"before sample {i} the margin is {late:.4g}, but prequential says {said:.4g}"
+            )
             problem.teach(plain, slice(i, i + 1))
-    _same(quick.decision_function(problem.X), plain.decision_function(problem.X), "it teaches something else", 1e-7)
+    _same(
+        quick.decision_function(problem.X),
+        plain.decision_function(problem.X),
+        "it teaches something else",
+        1e-7,
+    )
 
 
 @_promise("aggregator")
@@ -328,7 +425,9 @@ def _aggregator_values(make: Make) -> None:
     """Relevance is finite and above zero, one row per sample, for votes of 0 and 1 and for graded ones."""
     problem = _problem()
     graded = stream(3, "checks").random(problem.Z.shape) * problem.Z
-    missing = np.where(stream(4, "checks").random(problem.Z.shape) < 0.3, np.nan, problem.Z)
+    missing = np.where(
+        stream(4, "checks").random(problem.Z.shape) < 0.3, np.nan, problem.Z
+    )
     told = [missing] if getattr(make(), "takes_missing", False) else []
     for Z in (problem.Z, graded.astype(np.float32), np.zeros_like(problem.Z), *told):
         R = np.asarray(_fitted(make, Z, problem.y).relevance(Z, problem.y))
@@ -368,7 +467,10 @@ def _aggregator_is_deterministic(make: Make) -> None:
     """The same votes give the same relevance, and are left as they were."""
     problem = _problem()
     before = problem.Z.copy()
-    first, again = (np.asarray(_fitted(make, problem.Z, problem.y).relevance(problem.Z, problem.y)) for _ in range(2))
+    first, again = (
+        np.asarray(_fitted(make, problem.Z, problem.y).relevance(problem.Z, problem.y))
+        for _ in range(2)
+    )
     np.testing.assert_array_equal(first, again)
     np.testing.assert_array_equal(problem.Z, before, "the votes were changed")
 
@@ -386,14 +488,20 @@ def _aggregator_parts_are_the_whole(make: Make) -> None:
     else:
         aggregator = _fitted(make, votes, problem.y)
     if not brings(aggregator, "see", past="relevance"):
-        _same(np.asarray(aggregator.relevance(votes, problem.y)), whole, "fitted in parts it says something else")
+        _same(
+            np.asarray(aggregator.relevance(votes, problem.y)),
+            whole,
+            "fitted in parts it says something else",
+        )
         return
     for _ in range(2):  # what is kept is a copy's alone: the stream can be had again
         asked, found = copy.copy(aggregator), []
         for rows in np.split(order, [1, 30]):
             found.append(np.asarray(asked.relevance(votes[rows], problem.y[rows])))
             asked.see(votes[rows], problem.y[rows])
-        _same(np.concatenate(found), whole, "asked block by block it says something else")
+        _same(
+            np.concatenate(found), whole, "asked block by block it says something else"
+        )
 
 
 def _fitted(make: Make, Z: np.ndarray, y: np.ndarray) -> Any:
@@ -411,7 +519,9 @@ def _preprocessor_keeps_the_shape(make: Make) -> None:
         X = _problem(d=d, dtype=dtype).X
         X[:, 0] = 1.0
         made = np.asarray(_prepared(make, X).transform(X))
-        assert made.shape == X.shape, f"transform gave shape {made.shape} for {X.shape}: relevance is by feature"
+        assert made.shape == X.shape, (
+            f"transform gave shape {made.shape} for {X.shape}: relevance is by feature"
+        )
         good = np.isfinite(made).all() and made.dtype.itemsize >= X.dtype.itemsize
         assert good, f"not finite, or of type {made.dtype}"
 
@@ -421,7 +531,11 @@ def _preprocessor_rows_are_independent(make: Make) -> None:
     """A sample is transformed the same whatever comes with it: test samples never inform each other."""
     X = _problem().X
     prepared = _prepared(make, X[:30])
-    _same(prepared.transform(X)[40:50], prepared.transform(X[40:50]), "other rows change a row")
+    _same(
+        prepared.transform(X)[40:50],
+        prepared.transform(X[40:50]),
+        "other rows change a row",
+    )
 
 
 @_promise("preprocessor")
@@ -450,7 +564,12 @@ def _preprocessor_learns_only_from_fit(make: Make) -> None:
     if hasattr(rows, "partial_fit"):
         for i in range(len(X)):
             rows.partial_fit(X[i : i + 1])
-        _same(rows.transform(X), once.transform(X), "partial_fit row by row differs from fit", 1e-7)
+        _same(
+            rows.transform(X),
+            once.transform(X),
+            "partial_fit row by row differs from fit",
+            1e-7,
+        )
 
 
 @_promise("preprocessor")
@@ -469,10 +588,14 @@ def _prepared(make: Make, X: np.ndarray) -> Any:
     return preprocessor
 
 
-def _planned(make: Make, seed: int = 0, mask: bool = True) -> tuple[np.ndarray, list[np.ndarray], np.ndarray]:
+def _planned(
+    make: Make, seed: int = 0, mask: bool = True
+) -> tuple[np.ndarray, list[np.ndarray], np.ndarray]:
     y = np.repeat(np.arange(6), 400)
     before = y.copy()
-    steps, test = make().plan(y, np.arange(len(y)) % 2 == 0 if mask else None, stream(seed, "plan"))
+    steps, test = make().plan(
+        y, np.arange(len(y)) % 2 == 0 if mask else None, stream(seed, "plan")
+    )
     assert np.array_equal(y, before), "the labels were changed"
     return y, [np.asarray(step) for step in steps], np.asarray(test)
 
@@ -486,12 +609,14 @@ def _protocol_tests_on_other_samples(make: Make) -> None:
         y, steps, test = _planned(make)
     assert all(map(len, steps)), "a step has no samples"
     order = np.concatenate(steps)
-    assert len(order) and len(test), f"{len(order)} samples to learn from and {len(test)} to test on"
+    assert len(order) and len(test), (
+        f"{len(order)} samples to learn from and {len(test)} to test on"
+    )
     both = np.intersect1d(order, test)
     assert not len(both), f"{len(both)} samples are both learned from and tested on"
-    assert min(order.min(), test.min()) >= 0 and max(order.max(), test.max()) < len(y), (
-        "a sample number is out of range"
-    )
+    assert min(order.min(), test.min()) >= 0 and max(order.max(), test.max()) < len(
+        y
+    ), "a sample number is out of range"
     assert len(np.unique(test)) == len(test), "a sample is tested twice"
     assert np.isin(y[test], y[order]).all(), "a class is tested that is never learned"
 
@@ -499,11 +624,15 @@ def _protocol_tests_on_other_samples(make: Make) -> None:
 @_promise("protocol")
 def _protocol_is_drawn_by_its_seed(make: Make) -> None:
     """The same seed gives the same plan, another seed another."""
-    (_, one, test), (_, two, again), (_, other, _) = (_planned(make, seed) for seed in (0, 0, 1))
+    (_, one, test), (_, two, again), (_, other, _) = (
+        _planned(make, seed) for seed in (0, 0, 1)
+    )
     np.testing.assert_array_equal(np.concatenate(one), np.concatenate(two))
     np.testing.assert_array_equal(test, again)
     assert len(other) == len(one), "the number of steps depends on the seed"
-    assert not np.array_equal(np.concatenate(one), np.concatenate(other)), "all seeds have the same stream"
+    assert not np.array_equal(np.concatenate(one), np.concatenate(other)), (
+        "all seeds have the same stream"
+    )
 
 
 @_promise("dataset")
@@ -523,7 +652,12 @@ def _identity_elsewhere(make: Make) -> str | None:
     except (pickle.PicklingError, AttributeError, TypeError):
         return None
     environment = {**os.environ, "PYTHONHASHSEED": "12345"}
-    done = subprocess.run([sys.executable, "-c", script], input=content, env=environment, capture_output=True)
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        input=content,
+        env=environment,
+        capture_output=True,
+    )
     return done.stdout.decode().split()[-1] if done.returncode == 0 else None
 
 
@@ -547,7 +681,9 @@ def _extractor_gives_features_or_says_why_not(make: Make) -> None:
     """Images become finite features, a row for each sample; what it cannot do is an error that says what is missing."""
     for data, made in _extracted(make):
         assert made.X is not None, "extract returned no features"
-        assert len(made.y) == len(data.y), f"{len(made.y)} samples came back of {len(data.y)}"
+        assert len(made.y) == len(data.y), (
+            f"{len(made.y)} samples came back of {len(data.y)}"
+        )
         check_data(made, "the extractor")
 
 
@@ -556,7 +692,9 @@ def _extractor_looks_at_images_alone(make: Make) -> None:
     """The same images give the same features whatever their labels and votes, which come back as they were."""
     features = []
     for data, made in _extracted(make):
-        assert np.array_equal(made.y, data.y) and np.array_equal(made.Z, data.Z), "labels or votes were changed"
+        assert np.array_equal(made.y, data.y) and np.array_equal(made.Z, data.Z), (
+            "labels or votes were changed"
+        )
         features.append(np.asarray(made.X))
     for other in features[1:]:
         _same(features[0], other, "features depend on labels, votes or chance")
@@ -581,4 +719,9 @@ def _images(folder: Path) -> Data:
     paths = tuple(folder / f"{i}.png" for i in range(4))
     for i, path in enumerate(paths):
         Image.new("RGB", (32, 32), (60 * i, 0, 0)).save(path)
-    return Data(y=np.array([0, 0, 1, 1]), Z=np.zeros((4, 1), bool), images=paths, names=Names(("red",), ("a", "b")))
+    return Data(
+        y=np.array([0, 0, 1, 1]),
+        Z=np.zeros((4, 1), bool),
+        images=paths,
+        names=Names(("red",), ("a", "b")),
+    )

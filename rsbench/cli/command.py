@@ -31,7 +31,12 @@ _OTHER_GROUPS = ("method", "tracking", "experiment")
 _LIST = "give a list of values, such as"
 
 #: Launchers and sweepers, and the extra that each comes with.
-_EXTRAS = {"joblib": "parallel", "submitit_local": "cluster", "submitit_slurm": "cluster", "optuna": "tune"}
+_EXTRAS = {
+    "joblib": "parallel",
+    "submitit_local": "cluster",
+    "submitit_slurm": "cluster",
+    "optuna": "tune",
+}
 
 
 @dataclass(frozen=True)
@@ -64,11 +69,17 @@ class Command:
         sweeper = self.cfg.hydra.sweeper
         # The other launchers see to that themselves, this one starts all jobs of a batch at once.
         at_once = self.launcher == "submitit_local" and "max_batch_size" in sweeper
-        more = [f"hydra.sweeper.max_batch_size={sweeper.max_batch_size or cores()}"] if at_once else []
+        more = (
+            [f"hydra.sweeper.max_batch_size={sweeper.max_batch_size or cores()}"]
+            if at_once
+            else []
+        )
         if self.is_sweep and _sweeper(self.cfg) != "basic":
             more += ["learn_on=validation"]
             if "sampler" in sweeper and sweeper.sampler.get("seed", 0) is None:
-                more += [f"hydra.sweeper.sampler.seed={self.cfg.seed}"]  # so that the same command goes the same way
+                more += [
+                    f"hydra.sweeper.sampler.seed={self.cfg.seed}"
+                ]  # so that the same command goes the same way
         return [*self.argv, *more, f"{self.folder_key}={quote(folder)}"]
 
     def continues(self, argv: list[str]) -> bool:
@@ -100,20 +111,35 @@ def read_command(argv: list[str]) -> Command:
     args, rest = parser.parse_known_args(argv)
     unknown = [word for word in rest if word.startswith("-")]
     if unknown:
-        raise UserError(f"unknown option {unknown[0]}. Settings are given as KEY=VALUE; see python -m rsbench --help")
-    options = (["--multirun"] if args.multirun else []) + (["--config-dir", args.config_dir] if args.config_dir else [])
-    with hydra.initialize_config_dir(version_base="1.3", config_dir=str(configs.CONF), job_name="rsbench"):
-        grammar = OverridesParser.create(config_loader=GlobalHydra.instance().config_loader())
+        raise UserError(
+            f"unknown option {unknown[0]}. Settings are given as KEY=VALUE; see python -m rsbench --help"
+        )
+    options = (["--multirun"] if args.multirun else []) + (
+        ["--config-dir", args.config_dir] if args.config_dir else []
+    )
+    with hydra.initialize_config_dir(
+        version_base="1.3", config_dir=str(configs.CONF), job_name="rsbench"
+    ):
+        grammar = OverridesParser.create(
+            config_loader=GlobalHydra.instance().config_loader()
+        )
         overrides = grammar.parse_overrides(rest)
         _check_groups(overrides)
         first = [_first_choice(override) for override in overrides]
         if args.config_dir:
-            first.append(f"hydra.searchpath=[{quote('file://' + os.path.abspath(args.config_dir))}]")
+            first.append(
+                f"hydra.searchpath=[{quote('file://' + os.path.abspath(args.config_dir))}]"
+            )
         cfg = hydra.compose("config", overrides=first, return_hydra_config=True)
-        params = [f"{key}={value}" for key, value in (cfg.hydra.sweeper.get("params") or {}).items()]
+        params = [
+            f"{key}={value}"
+            for key, value in (cfg.hydra.sweeper.get("params") or {}).items()
+        ]
         every = [*grammar.parse_overrides(params), *overrides]
         swept = _swept(every)
-        if not cfg.hydra.searchpath:  # whose folders may hold choices that are not known here
+        if (
+            not cfg.hydra.searchpath
+        ):  # whose folders may hold choices that are not known here
             _check_choices(swept)
     is_sweep = args.multirun or cfg.hydra.mode == RunMode.MULTIRUN
     if is_sweep:
@@ -122,7 +148,9 @@ def read_command(argv: list[str]) -> Command:
     _check_parts(cfg)
     jobs = _jobs(cfg, every) if is_sweep else None
     task = [word for word in rest if not _of_hydra(word)]
-    return Command([*options, *rest], cfg, list(swept) if is_sweep else None, jobs, task)
+    return Command(
+        [*options, *rest], cfg, list(swept) if is_sweep else None, jobs, task
+    )
 
 
 def _of_hydra(word: str) -> bool:
@@ -131,7 +159,9 @@ def _of_hydra(word: str) -> bool:
 
 def _jobs(cfg: DictConfig, overrides: list[Override]) -> list[list[str]] | None:
     """The settings of each job that Hydra's own sweeper will start, without those of Hydra."""
-    if _sweeper(cfg) != "basic" or any(override.is_interval_sweep() for override in overrides):
+    if _sweeper(cfg) != "basic" or any(
+        override.is_interval_sweep() for override in overrides
+    ):
         return None
     task = [override for override in overrides if not _of_hydra(override.key_or_group)]
     return BasicSweeper.split_arguments(task, None)[0]
@@ -148,9 +178,17 @@ def _check_groups(overrides: list[Override]) -> None:
     for override in overrides:
         group, _, key = override.key_or_group.partition(".")
         if group in groups and key == "name":
-            raise UserError(f"{override.key_or_group} cannot be set: choose with {group}=NAME")
-        if override.key_or_group in groups and not override.is_delete() and override.value() is None:
-            raise UserError(f"{group}=null chooses nothing: leave {group}= out, or name a choice")
+            raise UserError(
+                f"{override.key_or_group} cannot be set: choose with {group}=NAME"
+            )
+        if (
+            override.key_or_group in groups
+            and not override.is_delete()
+            and override.value() is None
+        ):
+            raise UserError(
+                f"{group}=null chooses nothing: leave {group}= out, or name a choice"
+            )
 
 
 def _first_choice(override: Override) -> str:
@@ -161,7 +199,9 @@ def _first_choice(override: Override) -> str:
     if override.is_interval_sweep():
         interval: Any = override.value()
         return f"{key}={interval.start}"
-    choices = list(override.sweep_string_iterator()) if override.is_discrete_sweep() else []
+    choices = (
+        list(override.sweep_string_iterator()) if override.is_discrete_sweep() else []
+    )
     if not choices:
         raise UserError(f"{line}: nothing to sweep over; {_LIST} {key}=1,2,3")
     return f"{key}={choices[0]}"
@@ -170,14 +210,18 @@ def _first_choice(override: Override) -> str:
 def _swept(overrides: list[Override]) -> dict[str, Override]:
     """What the experiment and the command sweep over, the command having the last word."""
     every = {override.key_or_group: override for override in overrides}
-    return {key: override for key, override in every.items() if override.is_sweep_override()}
+    return {
+        key: override for key, override in every.items() if override.is_sweep_override()
+    }
 
 
 def _check_choices(swept: dict[str, Override]) -> None:
     """Every choice of a swept config group exists; Hydra would tell only once the sweep is under way."""
     loader = GlobalHydra.instance().config_loader()
     for group, override in swept.items():
-        options = loader.get_group_options(group) if override.is_discrete_sweep() else []
+        options = (
+            loader.get_group_options(group) if override.is_discrete_sweep() else []
+        )
         for choice in override.sweep_string_iterator() if options else ():
             word = choice.strip("'\"")
             if word == "null":
@@ -189,7 +233,9 @@ def _check_choices(swept: dict[str, Override]) -> None:
 def _check_sweep(swept: dict[str, Override], overrides: list[Override]) -> None:
     given = {override.key_or_group: override for override in overrides}
     if "hydra.run.dir" in given:
-        raise UserError("hydra.run.dir is for a single run; this is a sweep: give hydra.sweep.dir")
+        raise UserError(
+            "hydra.run.dir is for a single run; this is a sweep: give hydra.sweep.dir"
+        )
     if "experiment" in swept:
         raise UserError("a sweep is one experiment: run the command once for each")
     if any(key.partition(".")[0] == "tracking" for key in swept):
@@ -202,17 +248,27 @@ def _check_sweep(swept: dict[str, Override], overrides: list[Override]) -> None:
                 if kind == "learner"
                 else f"Choose one: method=NAME {kind}={value}"
             )
-            raise UserError(f"{kind}={value} beside a sweep over methods would give all the same {kind}. {way}")
+            raise UserError(
+                f"{kind}={value} beside a sweep over methods would give all the same {kind}. {way}"
+            )
 
 
-def _check_sweeper(cfg: DictConfig, swept: dict[str, Override], overrides: list[Override]) -> None:
+def _check_sweeper(
+    cfg: DictConfig, swept: dict[str, Override], overrides: list[Override]
+) -> None:
     """Intervals are for sweepers that choose values, and those must not choose by the test set."""
     if _sweeper(cfg) == "basic":
         for key, override in swept.items():
             if override.is_interval_sweep():
-                raise UserError(f"{override.input_line}: an interval is for hydra/sweeper=optuna; {_LIST} {key}=1,2,3")
-    elif cfg.learn_on != "validation" and any(override.key_or_group == "learn_on" for override in overrides):
-        raise UserError(f"hydra/sweeper={_sweeper(cfg)} tunes on validation classes: leave learn_on out")
+                raise UserError(
+                    f"{override.input_line}: an interval is for hydra/sweeper=optuna; {_LIST} {key}=1,2,3"
+                )
+    elif cfg.learn_on != "validation" and any(
+        override.key_or_group == "learn_on" for override in overrides
+    ):
+        raise UserError(
+            f"hydra/sweeper={_sweeper(cfg)} tunes on validation classes: leave learn_on out"
+        )
 
 
 def _sweeper(cfg: DictConfig) -> str:
@@ -225,7 +281,8 @@ def _check_parts(cfg: DictConfig) -> None:
     for group in (*kinds, "tracking"):
         if cfg.get(group) is None:
             raise UserError(
-                f"{group} is missing: choose one, {group}=NAME" + (" (none)" if group == "tracking" else "")
+                f"{group} is missing: choose one, {group}=NAME"
+                + (" (none)" if group == "tracking" else "")
             )
     settings(plain(cfg.tracking), Path.cwd())
     check_settings(cfg)
@@ -245,15 +302,25 @@ def quote(value: Any) -> str:
 
 def explain(error: Exception) -> str:
     """An error of Hydra or OmegaConf with a suggestion, where the mistake is a misspelt name."""
-    if isinstance(error, MissingConfigException) and error.missing_cfg_file and error.options:
+    if (
+        isinstance(error, MissingConfigException)
+        and error.missing_cfg_file
+        and error.options
+    ):
         group, _, name = error.missing_cfg_file.rpartition("/")
         if group.startswith("hydra/") and name in _EXTRAS:
             return f"{group}={name} needs more packages: pip install 'rsbench[{_EXTRAS[name]}]'"
         return registry.load().unknown(group, name, error.options)
     cause = error if isinstance(error, OmegaConfBaseException) else error.__cause__
-    if isinstance(cause, OmegaConfBaseException) and "not in" in str(cause) and cause.parent_node is not None:
+    if (
+        isinstance(cause, OmegaConfBaseException)
+        and "not in" in str(cause)
+        and cause.parent_node is not None
+    ):
         known = [str(key) for key in cause.parent_node if key != "hydra"]
-        return f"unknown setting '{cause.full_key}'. {did_you_mean(str(cause.key), known)}"
+        return (
+            f"unknown setting '{cause.full_key}'. {did_you_mean(str(cause.key), known)}"
+        )
     lines = [str(error).strip()]
     if isinstance(cause, OmegaConfBaseException) and cause is not error:
         lines.append(str(cause).splitlines()[0])

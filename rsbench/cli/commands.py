@@ -17,17 +17,36 @@ def main(argv: list[str]) -> int:
     plugins.add_commands(commands)
     data.add_commands(commands)
     report.add_commands(commands)
-    asking = commands.add_parser("status", help="what is done, failed, running and missing")
-    asking.add_argument("folder", type=Path, metavar="DIR", help="a run's or a sweep's folder, or one above")
+    asking = commands.add_parser(
+        "status", help="what is done, failed, running and missing"
+    )
+    asking.add_argument(
+        "folder",
+        type=Path,
+        metavar="DIR",
+        help="a run's or a sweep's folder, or one above",
+    )
     asking.set_defaults(run=status.show)
-    sending = commands.add_parser("track", help="send finished runs to MLflow, each once")
-    sending.add_argument("folder", type=Path, metavar="DIR", help="a run's or a sweep's folder, or one above")
-    sending.add_argument("--uri", help="MLflow tracking URI; by default the one each run was configured with")
+    sending = commands.add_parser(
+        "track", help="send finished runs to MLflow, each once"
+    )
+    sending.add_argument(
+        "folder",
+        type=Path,
+        metavar="DIR",
+        help="a run's or a sweep's folder, or one above",
+    )
+    sending.add_argument(
+        "--uri",
+        help="MLflow tracking URI; by default the one each run was configured with",
+    )
     sending.set_defaults(run=track)
     args = parser.parse_args(argv)
     logging.basicConfig(format="%(message)s", level=logging.ERROR)
     if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="replace")  # a terminal may not know every letter that people type
+        sys.stdout.reconfigure(
+            errors="replace"
+        )  # a terminal may not know every letter that people type
     try:
         return args.run(args)
     except UserError as error:

@@ -20,13 +20,22 @@ def store(registry: Registry) -> None:
             configs.store(group=kind, name=name, node=component.schema)
     for learner in _without_method(registry):
         defaults = [{"override /learner": learner}, {"override /aggregator": "sample"}]
-        configs.store(group="method", name=learner, package="_global_", node={"defaults": defaults})
+        configs.store(
+            group="method",
+            name=learner,
+            package="_global_",
+            node={"defaults": defaults},
+        )
 
 
 def options(registry: Registry) -> dict[str, set[str]]:
     """The choices of each config group."""
     found = {kind: set(components) for kind, components in registry.components.items()}
-    for preset in (path for folder in [CONF, *preset_folders(registry)] for path in folder.glob("*/*.yaml")):
+    for preset in (
+        path
+        for folder in [CONF, *preset_folders(registry)]
+        for path in folder.glob("*/*.yaml")
+    ):
         found.setdefault(preset.parent.name, set()).add(preset.stem)
     found["method"].update(_without_method(registry))
     return found
@@ -36,12 +45,23 @@ def _without_method(registry: Registry) -> list[str]:
     """Learners that no preset makes a method of."""
     presets = [CONF, *preset_folders(registry)]
     learners = registry.components["learner"]
-    return [name for name in learners if not any((folder / "method" / f"{name}.yaml").exists() for folder in presets)]
+    return [
+        name
+        for name in learners
+        if not any((folder / "method" / f"{name}.yaml").exists() for folder in presets)
+    ]
 
 
 def preset_folders(registry: Registry) -> list[Path]:
     """The `conf` folders that plugins ship with presets in YAML."""
-    return list(dict.fromkeys(plugin.conf for each in registry.plugins.values() for plugin in each if plugin.conf))
+    return list(
+        dict.fromkeys(
+            plugin.conf
+            for each in registry.plugins.values()
+            for plugin in each
+            if plugin.conf
+        )
+    )
 
 
 def add_presets(registry: Registry) -> None:

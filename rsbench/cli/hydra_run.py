@@ -30,10 +30,29 @@ from rsbench.errors import UserError
 from rsbench.files.atomic import alone
 from rsbench.files.cache import cache_root
 from rsbench.plugins import registry
-from rsbench.store.record import ARTIFACTS_FOLDER, SWEEP_FILE, Run, find, read, read_sweep, write_sweep
+from rsbench.store.record import (
+    ARTIFACTS_FOLDER,
+    SWEEP_FILE,
+    Run,
+    find,
+    read,
+    read_sweep,
+    write_sweep,
+)
 
 #: Hydra flags that only show something.
-_SHOW = {"--help", "-h", "--hydra-help", "--version", "--cfg", "-c", "--info", "-i", "--shell-completion", "-sc"}
+_SHOW = {
+    "--help",
+    "-h",
+    "--hydra-help",
+    "--version",
+    "--cfg",
+    "-c",
+    "--info",
+    "-i",
+    "--shell-completion",
+    "-sc",
+}
 
 #: Files whose presence means that a folder holds results.
 _RESULTS = ("curves.csv", ERROR_FILE, SWEEP_FILE, "multirun.yaml")
@@ -47,12 +66,18 @@ def main(argv: list[str]) -> int:
     configs.store(registry.load())
     configs.add_presets(registry.load())
     # Jobs may run in other processes and folders; they are to find the same plugins and caches.
-    folders = [str(folder.resolve()) for folder in registry.plugin_folders() if folder.is_dir()]
+    folders = [
+        str(folder.resolve()) for folder in registry.plugin_folders() if folder.is_dir()
+    ]
     os.environ["RSBENCH_PLUGINS"] = os.pathsep.join(folders)
     os.environ["RSBENCH_CACHE"] = str(cache_root().absolute())
-    OmegaConf.register_new_resolver("rsbench.unique", lambda: secrets.token_hex(3), use_cache=True, replace=True)
+    OmegaConf.register_new_resolver(
+        "rsbench.unique", lambda: secrets.token_hex(3), use_cache=True, replace=True
+    )
     verbose = os.environ.get("HYDRA_FULL_ERROR") == "1"
-    os.environ["HYDRA_FULL_ERROR"] = "1"  # let errors reach us: Hydra would print and exit
+    os.environ["HYDRA_FULL_ERROR"] = (
+        "1"  # let errors reach us: Hydra would print and exit
+    )
     try:
         if showing:
             _hydra(argv)
@@ -61,7 +86,10 @@ def main(argv: list[str]) -> int:
     except KeyboardInterrupt:
         return 130
     except Exception as error:
-        if verbose or not isinstance(error, (UserError, HydraException, OmegaConfBaseException, YAMLError, OSError)):
+        if verbose or not isinstance(
+            error,
+            (UserError, HydraException, OmegaConfBaseException, YAMLError, OSError),
+        ):
             traceback.print_exc()
         else:
             print(f"error: {explain(error)}", file=sys.stderr)
@@ -70,7 +98,9 @@ def main(argv: list[str]) -> int:
 
 def _hydra(argv: list[str]) -> None:
     sys.argv = [sys.argv[0], *argv]
-    hydra.main(config_path=str(configs.CONF), config_name="config", version_base="1.3")(job)()
+    hydra.main(config_path=str(configs.CONF), config_name="config", version_base="1.3")(
+        job
+    )()
 
 
 def _run(command: Command) -> int:
@@ -85,18 +115,26 @@ def _run(command: Command) -> int:
         outlive_killed_jobs()
     try:
         _hydra(command.with_folder(folder))
-        status = "FINISHED" if all(job.state == "done" for job in jobs_of(folder)) else "FAILED"
+        status = (
+            "FINISHED"
+            if all(job.state == "done" for job in jobs_of(folder))
+            else "FAILED"
+        )
     except KeyboardInterrupt:
         status = "KILLED"
         print("\nstopped", file=sys.stderr)
         raise
     except Exception as error:  # outside of jobs, whose own errors are told by _sum_up
-        if isinstance(error, ValueError) and str(error).startswith("No trials are completed"):
+        if isinstance(error, ValueError) and str(error).startswith(
+            "No trials are completed"
+        ):
             raise UserError("no trial came to its end, so none is the best") from error
         if type(error).__name__ != "TerminatedWorkerError":
             raise
         cause = "a worker process was killed, perhaps for want of memory, and joblib gave up"
-        raise UserError(f"{cause}: the same command again does what is missing") from error
+        raise UserError(
+            f"{cause}: the same command again does what is missing"
+        ) from error
     finally:
         summed_up = _sum_up(command, folder, new, status)
     return 0 if status == "FINISHED" and summed_up else 1
@@ -113,7 +151,9 @@ def _settle(command: Command, folder: Path) -> None:
         if command.is_sweep:
             taken += [path for file in _RESULTS for path in _all(file, folder, command)]
         if taken:
-            raise UserError(f"{folder} holds the results of another command ({taken[0].name}): choose a new folder")
+            raise UserError(
+                f"{folder} holds the results of another command ({taken[0].name}): choose a new folder"
+            )
     if command.is_sweep:
         _open_sweep(command, folder)
 
@@ -165,8 +205,13 @@ def _open_sweep(command: Command, folder: Path) -> None:
 def _sum_up(command: Command, folder: Path, new: bool, status: str) -> bool:
     """Table and figure of what finished, then what failed; whether all of that could be done."""
     finished = _all("curves.csv", folder, command)
-    runs = find(folder) if command.is_sweep else [read(path.parent) for path in finished]
-    failed = {file: file.read_text().partition("\n\n") for file in _all(ERROR_FILE, folder, command)}
+    runs = (
+        find(folder) if command.is_sweep else [read(path.parent) for path in finished]
+    )
+    failed = {
+        file: file.read_text().partition("\n\n")
+        for file in _all(ERROR_FILE, folder, command)
+    }
     unexpected = [file for file, (_, _, trace) in failed.items() if trace]
     good = len(runs) == len(finished)
     interrupted = [job for job in jobs_of(folder) if job.cause == "interrupted"]
@@ -229,7 +274,9 @@ def _all(name: str, folder: Path, command: Command) -> list[Path]:
     """The files of that name that the command's jobs have written."""
     if not command.is_sweep:
         return [path for path in (folder / name,) if path.exists()]
-    return sorted(path for path in folder.rglob(name) if ARTIFACTS_FOLDER not in path.parts)
+    return sorted(
+        path for path in folder.rglob(name) if ARTIFACTS_FOLDER not in path.parts
+    )
 
 
 def _show_runs(runs: list[Run], folder: Path) -> None:
@@ -262,7 +309,9 @@ def _end_tracking(command: Command, runs: list[Run], folder: Path) -> None:
         return
     tracker, page = shown
     if tracker.database:
-        print(f"MLflow  mlflow ui --backend-store-uri sqlite:///{_shown(tracker.database)}")
+        print(
+            f"MLflow  mlflow ui --backend-store-uri sqlite:///{_shown(tracker.database)}"
+        )
         print(f"        then open http://127.0.0.1:5000{page}")
     else:
         print(f"MLflow  {tracker.uri}{page}")

@@ -42,7 +42,9 @@ def job(cfg: DictConfig) -> float | None:
     sweep = results.read_sweep(sweep_folder)
     with being_run(folder, HydraConfig.get().job.num if sweep_folder else 0):
         try:
-            config: Any = OmegaConf.to_container(cfg, resolve=True, throw_on_missing=True)
+            config: Any = OmegaConf.to_container(
+                cfg, resolve=True, throw_on_missing=True
+            )
             run, new = _compute(config, folder, sweep)
         except Exception as error:
             try:
@@ -51,7 +53,12 @@ def job(cfg: DictConfig) -> float | None:
                 raise error from None
             return None
         (folder / ERROR_FILE).unlink(missing_ok=True)
-    log.info("%s", _line(run) if new else f"{run.info['label']:<17} finished earlier, left as it is")
+    log.info(
+        "%s",
+        _line(run)
+        if new
+        else f"{run.info['label']:<17} finished earlier, left as it is",
+    )
     if sweep and sweep["tracked"]:
         from rsbench.tracking.mirror import send_child
 
@@ -67,10 +74,18 @@ def _error_text(error: Exception) -> str:
     return f"{summary}\n\n{traceback.format_exc()}"
 
 
-def _compute(config: dict[str, Any], folder: Path, sweep: dict[str, Any] | None) -> tuple[results.Run, bool]:
+def _compute(
+    config: dict[str, Any], folder: Path, sweep: dict[str, Any] | None
+) -> tuple[results.Run, bool]:
     """The job's finished run, and whether it was not in the folder already."""
     method, preprocessor = _method(config), _preprocessor(config)
-    label = " ".join([method, *([] if preprocessor == "none" else [preprocessor]), *_swept_values(sweep)])
+    label = " ".join(
+        [
+            method,
+            *([] if preprocessor == "none" else [preprocessor]),
+            *_swept_values(sweep),
+        ]
+    )
     started = time.perf_counter()
     results.code_identity()  # of the sources as they are now, not once data have been read for hours
     check_settings(config)
@@ -78,12 +93,16 @@ def _compute(config: dict[str, Any], folder: Path, sweep: dict[str, Any] | None)
     spec = Spec(registry.load(), config)
     spec.check()
     candidates(config["tune"])
-    data = _load(json.dumps({key: config[key] for key in ("dataset", "extractor", "learn_on")}))
+    data = _load(
+        json.dumps({key: config[key] for key in ("dataset", "extractor", "learn_on")})
+    )
     if data.simulated:
         _say_simulated(config["dataset"]["name"], data.how_to_get_real)
     plugins = _plugins(spec)
     used = sorted(plugin["sha256"] for plugin in plugins if plugin["components"])
-    fingerprint = results.fingerprint(config, [data.identity, *data.names.classes], used)
+    fingerprint = results.fingerprint(
+        config, [data.identity, *data.names.classes], used
+    )
     seeds = range(config["seed"], config["seed"] + config["seeds"])
     earlier = results.finished(folder)
     if earlier and not config["force"] and earlier.answers(fingerprint, seeds):
@@ -108,15 +127,22 @@ def _compute(config: dict[str, Any], folder: Path, sweep: dict[str, Any] | None)
             "plugins": plugins,
             "seeds": list(seeds),
             "reused": reused,
-            "replaces": [earlier.info["id"], *earlier.info.get("replaces", ())] if earlier else [],
+            "replaces": [earlier.info["id"], *earlier.info.get("replaces", ())]
+            if earlier
+            else [],
             "versions": results.versions(),
             "git_commit": results.git_commit(),
             "data": _describe(config, data),
             "classes": last.classes,
             "samples": last.samples,
             "unit": unit(spec.build("protocol")),
-            "tuned": {seed: result.tuned for seed, result in done.items() if result.tuned},
-            "bound": {key: float(np.mean([result.bound[key] for result in done.values()])) for key in last.bound},
+            "tuned": {
+                seed: result.tuned for seed, result in done.items() if result.tuned
+            },
+            "bound": {
+                key: float(np.mean([result.bound[key] for result in done.values()]))
+                for key in last.bound
+            },
             "seconds": round(time.perf_counter() - started, 3),
         }
     )
@@ -127,21 +153,28 @@ def _learn(
     spec: Spec, data: Data, seeds: range, fingerprint: str, label: str
 ) -> tuple[dict[int, SeedResult], list[int]]:
     """The results of all seeds, each kept as soon as it is there, and which of them were there already."""
-    chosen = functools.cache(functools.partial(tune, spec, data))  # which only a seed to be computed needs
+    chosen = functools.cache(
+        functools.partial(tune, spec, data)
+    )  # which only a seed to be computed needs
     done: dict[int, SeedResult] = {}
     reused = []
     with _progress_bar(label, len(seeds)) as bar:
         for seed in seeds:
             tell = functools.partial(_advance, bar, seed - seeds[0])
             compute = functools.partial(_run_tuned, chosen, data, seed, tell)
-            done[seed], known = seed_result(fingerprint, seed, compute, spec.config["force"])
+            done[seed], known = seed_result(
+                fingerprint, seed, compute, spec.config["force"]
+            )
             tell(1.0)
             reused += [seed] if known else []
     return done, reused
 
 
 def _run_tuned(
-    chosen: Callable[[], tuple[Spec, dict[str, Any]]], data: Data, seed: int, tell: Callable[[float], Any]
+    chosen: Callable[[], tuple[Spec, dict[str, Any]]],
+    data: Data,
+    seed: int,
+    tell: Callable[[float], Any],
 ) -> SeedResult:
     spec, values = chosen()
     result = run_seed(spec, data, seed, tell)
@@ -168,7 +201,13 @@ def _load(parts: str) -> Data:
 def _progress_bar(label: str, seeds: int) -> tqdm:
     """A bar on a terminal, nothing in a log."""
     look = "{desc} {percentage:3.0f}% |{bar}| {elapsed}, {remaining} left"
-    return tqdm(total=seeds, desc=label, bar_format=look, leave=False, disable=not sys.stderr.isatty())
+    return tqdm(
+        total=seeds,
+        desc=label,
+        bar_format=look,
+        leave=False,
+        disable=not sys.stderr.isatty(),
+    )
 
 
 def _advance(bar: tqdm, seeds: int, share: float) -> None:
@@ -178,7 +217,11 @@ def _advance(bar: tqdm, seeds: int, share: float) -> None:
 
 def _describe(config: dict[str, Any], data: Data) -> dict[str, Any]:
     classes = "" if config["learn_on"] == "few_shot" else ", validation classes"
-    described = {"name": config["dataset"]["name"] + classes, "identity": data.identity, "simulated": data.simulated}
+    described = {
+        "name": config["dataset"]["name"] + classes,
+        "identity": data.identity,
+        "simulated": data.simulated,
+    }
     hint = {"how_to_get_real": data.how_to_get_real} if data.how_to_get_real else {}
     return {**described, **hint, **({"details": data.details} if data.details else {})}
 
@@ -186,7 +229,10 @@ def _describe(config: dict[str, Any], data: Data) -> dict[str, Any]:
 def _method(config: dict[str, Any]) -> str:
     """The chosen method, unless the command changed its learner or aggregator: then both by name."""
     cfg = HydraConfig.get()
-    changed = {word.partition("=")[0] for word in cfg.overrides.task} & {"learner", "aggregator"}
+    changed = {word.partition("=")[0] for word in cfg.overrides.task} & {
+        "learner",
+        "aggregator",
+    }
     method = cfg.runtime.choices.get("method")
     if method is None or changed:
         return f"{config['learner']['name']}+{config['aggregator']['name']}"
@@ -203,12 +249,19 @@ def _preprocessor(config: dict[str, Any]) -> str:
 def _swept_values(sweep: dict[str, Any] | None) -> list[str]:
     """The job's values of what the sweep goes over, beside the method and the preprocessor."""
     swept = set(sweep["swept"]) - {"method", "preprocessor"} if sweep else set()
-    return [word for word in HydraConfig.get().overrides.task if word.partition("=")[0].lstrip("+") in swept]
+    return [
+        word
+        for word in HydraConfig.get().overrides.task
+        if word.partition("=")[0].lstrip("+") in swept
+    ]
 
 
 def _plugins(spec: Spec) -> list[dict[str, Any]]:
     """All plugins that were loaded, since any of them can change what is computed, and what the run uses of each."""
-    used = [spec.registry.get(kind, spec.config[kind]["name"]) for kind in spec.registry.components]
+    used = [
+        spec.registry.get(kind, spec.config[kind]["name"])
+        for kind in spec.registry.components
+    ]
     return [
         {
             "plugin": Path(name).name if Path(name).suffix == ".py" else name,
@@ -224,10 +277,16 @@ def _plugins(spec: Spec) -> list[dict[str, Any]]:
 
 def check_settings(config: Mapping[Any, Any]) -> None:
     """Raise an error unless the settings of the run itself make sense."""
-    choices = {"force": (True, False), "on_error": ("continue", "stop"), "learn_on": ("few_shot", "validation")}
+    choices = {
+        "force": (True, False),
+        "on_error": ("continue", "stop"),
+        "learn_on": ("few_shot", "validation"),
+    }
     for key, allowed in choices.items():
         if config.get(key) not in allowed:
-            raise UserError(f"{key}={config.get(key)!r}, expected {' or '.join(map(str, allowed)).lower()}")
+            raise UserError(
+                f"{key}={config.get(key)!r}, expected {' or '.join(map(str, allowed)).lower()}"
+            )
     for key, least in (("seed", 0), ("seeds", 1)):
         value = config.get(key)
         if not isinstance(value, int) or isinstance(value, bool) or value < least:
@@ -249,7 +308,11 @@ def _cumulative_error(run: results.Run) -> tuple[int, float, float]:
     """The last of the table's steps, and there the mean error and its standard error."""
     step = run.table_steps()[-1]
     i = run.steps.index(step)
-    return step, float(run.mean("cumulative_error")[i]), float(run.standard_error("cumulative_error")[i])
+    return (
+        step,
+        float(run.mean("cumulative_error")[i]),
+        float(run.standard_error("cumulative_error")[i]),
+    )
 
 
 def _line(run: results.Run) -> str:

@@ -23,13 +23,23 @@ def compose_jobs_once() -> None:
     def validate_batch_is_legal(self: Any, batch: Sequence[Sequence[str]]) -> None:
         kept.clear()
         for number, overrides in enumerate(batch):
-            config = compose(self.hydra_context.config_loader, self.config, list(overrides))
-            if number < _KEPT:  # a config for each job, also where jobs are the same: running one seals it
+            config = compose(
+                self.hydra_context.config_loader, self.config, list(overrides)
+            )
+            if (
+                number < _KEPT
+            ):  # a config for each job, also where jobs are the same: running one seals it
                 kept.setdefault(tuple(overrides), []).append(config)
 
-    def load_sweep_config(self: Any, master_config: DictConfig, sweep_overrides: list[str]) -> DictConfig:
+    def load_sweep_config(
+        self: Any, master_config: DictConfig, sweep_overrides: list[str]
+    ) -> DictConfig:
         composed = kept.get(tuple(sweep_overrides))
-        return composed.pop() if composed else compose(self, master_config, sweep_overrides)
+        return (
+            composed.pop()
+            if composed
+            else compose(self, master_config, sweep_overrides)
+        )
 
     if compose.__module__ != __name__:
         setattr(Sweeper, "validate_batch_is_legal", validate_batch_is_legal)  # noqa: B010 (mypy takes no assignment)
@@ -65,10 +75,16 @@ class _Job:
         try:
             return self._job.results()
         except (UncompletedJobError, FailedJobError) as error:
-            log.warning("a job did not come to its end (%s): %s", str(error).splitlines()[0], self._job.paths.stderr)
+            log.warning(
+                "a job did not come to its end (%s): %s",
+                str(error).splitlines()[0],
+                self._job.paths.stderr,
+            )
             return [JobReturn(status=JobStatus.COMPLETED)]
         except KeyboardInterrupt:
             for job in self._all:
-                if isinstance(job, LocalJob):  # a cluster's go on; those here would be left behind
+                if isinstance(
+                    job, LocalJob
+                ):  # a cluster's go on; those here would be left behind
                     job.cancel()
             raise

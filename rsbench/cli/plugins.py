@@ -19,25 +19,45 @@ from rsbench.plugins.registry import KINDS, Component, Registry
 
 def add_commands(commands: Any) -> None:
     """The commands about plugins."""
-    listing = commands.add_parser("plugins", help="components, where they come from, and plugins that are broken")
-    listing.add_argument("what", nargs="?", choices=["show"], help="show one component whole")
+    listing = commands.add_parser(
+        "plugins", help="components, where they come from, and plugins that are broken"
+    )
+    listing.add_argument(
+        "what", nargs="?", choices=["show"], help="show one component whole"
+    )
     listing.add_argument("name", nargs="?", help="its name")
     listing.add_argument("--json", action="store_true", help="for programs")
     listing.add_argument(
-        "-v", "--verbose", action="store_true", help="with import times, and tracebacks of broken ones"
+        "-v",
+        "--verbose",
+        action="store_true",
+        help="with import times, and tracebacks of broken ones",
     )
     listing.set_defaults(run=plugins)
-    starting = commands.add_parser("new", help="write a plugin that runs at once, to be changed into your own")
+    starting = commands.add_parser(
+        "new", help="write a plugin that runs at once, to be changed into your own"
+    )
     starting.add_argument("kind", choices=KINDS)
     starting.add_argument("name")
     starting.add_argument(
-        "--package", action="store_true", help="a package to install, with tests, in a folder of its own"
+        "--package",
+        action="store_true",
+        help="a package to install, with tests, in a folder of its own",
     )
     starting.set_defaults(run=new)
-    checking = commands.add_parser("check", help="try a component's promises, one by one")
+    checking = commands.add_parser(
+        "check", help="try a component's promises, one by one"
+    )
     checking.add_argument("name")
-    checking.add_argument("settings", nargs="*", metavar="KEY=VALUE", help="parameters, as on the command line")
-    checking.add_argument("--kind", choices=KINDS, help="where several kinds have the name")
+    checking.add_argument(
+        "settings",
+        nargs="*",
+        metavar="KEY=VALUE",
+        help="parameters, as on the command line",
+    )
+    checking.add_argument(
+        "--kind", choices=KINDS, help="where several kinds have the name"
+    )
     checking.set_defaults(run=check)
 
 
@@ -58,12 +78,19 @@ def plugins(args: argparse.Namespace) -> int:
 def _print_table(loaded: Registry, verbose: bool) -> None:
     rows = [("kind", "name", "from", "parameters")]
     for components in loaded.components.values():
-        rows += [(c.kind, c.name, _origin(c), ", ".join(_parameters(c).values())) for c in components.values()]
+        rows += [
+            (c.kind, c.name, _origin(c), ", ".join(_parameters(c).values()))
+            for c in components.values()
+        ]
     widths = [max(len(row[i]) for row in rows) for i in range(3)]
     room = max(20, _terminal_width() - sum(widths) - 6)
     for *first, last in rows:
         cells = [cell.ljust(width) for cell, width in zip(first, widths, strict=True)]
-        print("  ".join([*cells, last if len(last) <= room else last[: room - 1] + "…"]).rstrip())
+        print(
+            "  ".join(
+                [*cells, last if len(last) <= room else last[: room - 1] + "…"]
+            ).rstrip()
+        )
     for broken in loaded.broken:
         print(f"broken  {_shown(broken.plugin)}: {broken.cause}")
         if verbose:
@@ -81,7 +108,11 @@ def _terminal_width() -> int:
 
 def _shown(path: str) -> str:
     """A plugin's name; a file's as seen from here, if it is here."""
-    return os.path.relpath(path) if os.path.isabs(path) and Path(path).is_relative_to(Path.cwd()) else path
+    return (
+        os.path.relpath(path)
+        if os.path.isabs(path) and Path(path).is_relative_to(Path.cwd())
+        else path
+    )
 
 
 def _origin(component: Component) -> str:
@@ -93,7 +124,11 @@ def _parameters(component: Component) -> dict[str, str]:
     found = {}
     for name, parameter in component.parameters.items():
         hint = component.types.get(name)
-        text = f": {inspect.formatannotation(hint).replace('typing.', '')}" if hint is not None else ""
+        text = (
+            f": {inspect.formatannotation(hint).replace('typing.', '')}"
+            if hint is not None
+            else ""
+        )
         found[name] = f"{name}{text} = {parameter.default!r}"
     return found
 
@@ -105,15 +140,23 @@ def _as_json(loaded: Registry) -> dict[str, Any]:
                 "kind": component.kind,
                 "name": component.name,
                 "plugin": component.plugin,
-                "version": next((part.version for part in loaded.plugins.get(component.plugin, [])), None),
+                "version": next(
+                    (part.version for part in loaded.plugins.get(component.plugin, [])),
+                    None,
+                ),
                 "where": component.where,
-                "parameters": {name: _plain(parameter.default) for name, parameter in component.parameters.items()},
+                "parameters": {
+                    name: _plain(parameter.default)
+                    for name, parameter in component.parameters.items()
+                },
                 "summary": (inspect.getdoc(component.cls) or "").partition("\n")[0],
             }
             for components in loaded.components.values()
             for component in components.values()
         ],
-        "broken": [{"plugin": broken.plugin, "cause": broken.cause} for broken in loaded.broken],
+        "broken": [
+            {"plugin": broken.plugin, "cause": broken.cause} for broken in loaded.broken
+        ],
     }
 
 
@@ -124,16 +167,24 @@ def _plain(value: Any) -> Any:
     if isinstance(value, dict):
         return {str(key): _plain(item) for key, item in value.items()}
     finite = not isinstance(value, float) or math.isfinite(value)
-    return value if isinstance(value, (str, int, float, type(None))) and finite else repr(value)
+    return (
+        value
+        if isinstance(value, (str, int, float, type(None))) and finite
+        else repr(value)
+    )
 
 
 def _show(found: list[Component]) -> int:
     for component in found:
-        print(f"{component.kind}={component.name}, from {_origin(component)} ({_shown(component.where)})\n")
+        print(
+            f"{component.kind}={component.name}, from {_origin(component)} ({_shown(component.where)})\n"
+        )
         print(inspect.getdoc(component.cls) or "No description.")
         parameters = _parameters(component).values()
         print(
-            "\n" + "\n".join(f"  {component.kind}.{text}" for text in parameters) if parameters else "\nNo parameters."
+            "\n" + "\n".join(f"  {component.kind}.{text}" for text in parameters)
+            if parameters
+            else "\nNo parameters."
         )
     return 0
 
@@ -144,11 +195,20 @@ def find(loaded: Registry, name: str, kind: str | None = None) -> list[Component
     for each in kinds:
         if (each, name) in loaded.contested:
             raise UserError(loaded.contested[each, name])
-    found = [loaded.components[each][name] for each in kinds if name in loaded.components[each]]
+    found = [
+        loaded.components[each][name]
+        for each in kinds
+        if name in loaded.components[each]
+    ]
     if not found:
         known = {name for each in kinds for name in loaded.components[each]}
-        broken = [f"\nThe plugin {b.plugin} is broken and was left out: {b.cause}" for b in loaded.broken]
-        raise UserError(f"no component is called '{name}'. {did_you_mean(name, known)}{''.join(broken)}")
+        broken = [
+            f"\nThe plugin {b.plugin} is broken and was left out: {b.cause}"
+            for b in loaded.broken
+        ]
+        raise UserError(
+            f"no component is called '{name}'. {did_you_mean(name, known)}{''.join(broken)}"
+        )
     return found
 
 
@@ -165,9 +225,18 @@ def new(args: argparse.Namespace) -> int:
         raise UserError(
             f"'{args.name}': a name is made of small letters, digits and single underscores, a letter first"
         )
-    if args.name in ("null", "true", "false", "none") or (CONF / "method" / f"{args.name}.yaml").exists():
-        raise UserError(f"'{args.name}' has a meaning of its own on the command line: choose another name")
-    written = write_package(args.kind, args.name) if args.package else write_file(args.kind, args.name)
+    if (
+        args.name in ("null", "true", "false", "none")
+        or (CONF / "method" / f"{args.name}.yaml").exists()
+    ):
+        raise UserError(
+            f"'{args.name}' has a meaning of its own on the command line: choose another name"
+        )
+    written = (
+        write_package(args.kind, args.name)
+        if args.package
+        else write_file(args.kind, args.name)
+    )
     for path in written:
         print(f"wrote {path}")
     if args.package:
@@ -195,7 +264,9 @@ def check(args: argparse.Namespace) -> int:
     loaded = registry.load()
     found = find(loaded, args.name, args.kind)
     if len(found) > 1:
-        raise UserError(f"'{args.name}' is a {' and a '.join(c.kind for c in found)}: choose with --kind")
+        raise UserError(
+            f"'{args.name}' is a {' and a '.join(c.kind for c in found)}: choose with --kind"
+        )
     component = found[0]
     make = _Make(component.kind, _configured(component, args.settings))
     make()
@@ -203,7 +274,9 @@ def check(args: argparse.Namespace) -> int:
     print(f"{component.kind} {component.name}, from {_origin(component)}")
     for verdict in verdicts(component.kind, make):
         total, broken = total + 1, broken + (not verdict.kept)
-        print(f"  {'kept  ' if verdict.kept else 'BROKEN'}  {verdict.promise.name:<32} {verdict.promise.says}")
+        print(
+            f"  {'kept  ' if verdict.kept else 'BROKEN'}  {verdict.promise.name:<32} {verdict.promise.says}"
+        )
         if verdict.cause:
             print(f"          {verdict.cause}")
     print(f"{total - broken} of {total} promises kept")
@@ -219,9 +292,13 @@ def _configured(component: Component, words: list[str]) -> dict[str, Any]:
     for word in words:
         key, equals, _ = word.partition("=")
         if not equals or key not in component.parameters:
-            raise UserError(f"'{word}': expected KEY=VALUE. {did_you_mean(key, component.parameters)}")
+            raise UserError(
+                f"'{word}': expected KEY=VALUE. {did_you_mean(key, component.parameters)}"
+            )
     try:
-        config = OmegaConf.merge(OmegaConf.structured(component.schema), OmegaConf.from_dotlist(words))
+        config = OmegaConf.merge(
+            OmegaConf.structured(component.schema), OmegaConf.from_dotlist(words)
+        )
     except (OmegaConfBaseException, yaml.YAMLError) as error:
         raise UserError(f"{' '.join(words)}: {first_line(error)}") from None
     values: Any = OmegaConf.to_container(config)

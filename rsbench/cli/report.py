@@ -15,11 +15,28 @@ if TYPE_CHECKING:
 
 def add_commands(commands: Any) -> None:
     """Add the command to the parser's."""
-    parser = commands.add_parser("report", help="tables, figures and one HTML page of finished runs")
-    parser.add_argument("folders", nargs="*", type=Path, metavar="DIR", help="folders of sweeps or single runs")
-    parser.add_argument("--mlflow", metavar="EXPERIMENT", help="take the runs from an MLflow experiment")
-    parser.add_argument("--uri", help="MLflow tracking URI; by default that of tracking=mlflow")
-    parser.add_argument("--to", type=Path, metavar="DIR", help="where to write; by default DIR itself, if it is one")
+    parser = commands.add_parser(
+        "report", help="tables, figures and one HTML page of finished runs"
+    )
+    parser.add_argument(
+        "folders",
+        nargs="*",
+        type=Path,
+        metavar="DIR",
+        help="folders of sweeps or single runs",
+    )
+    parser.add_argument(
+        "--mlflow", metavar="EXPERIMENT", help="take the runs from an MLflow experiment"
+    )
+    parser.add_argument(
+        "--uri", help="MLflow tracking URI; by default that of tracking=mlflow"
+    )
+    parser.add_argument(
+        "--to",
+        type=Path,
+        metavar="DIR",
+        help="where to write; by default DIR itself, if it is one",
+    )
     parser.set_defaults(run=report)
 
 
@@ -28,13 +45,19 @@ def report(args: argparse.Namespace) -> int:
     from rsbench.report.collect import from_folders, from_mlflow
 
     if bool(args.folders) == bool(args.mlflow):
-        raise UserError("report of what? Folders of runs, report outputs/sweeps/…, or --mlflow EXPERIMENT")
+        raise UserError(
+            "report of what? Folders of runs, report outputs/sweeps/…, or --mlflow EXPERIMENT"
+        )
     with tempfile.TemporaryDirectory() as temporary:
         if args.mlflow:
-            found = from_mlflow(args.mlflow, args.uri or _default_uri(), Path(temporary))
+            found = from_mlflow(
+                args.mlflow, args.uri or _default_uri(), Path(temporary)
+            )
         else:
             found = from_folders(args.folders)
-        folder = args.to or (args.folders[0] if len(args.folders) == 1 else _new_folder())
+        folder = args.to or (
+            args.folders[0] if len(args.folders) == 1 else _new_folder()
+        )
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:

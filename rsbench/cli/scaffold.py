@@ -259,8 +259,15 @@ def _module(kind: str, name: str) -> str:
     imports = [line for line in first.splitlines() if line]
     standard = [line for line in imports if line == "import dataclasses"]
     others = [line for line in imports if line == "import numpy as np"]
-    ours = sorted([*(line for line in imports if line.startswith("from rsbench.")), "from rsbench import hookimpl"])
-    groups = "\n\n".join("\n".join(group) for group in (standard, others, ours) if group)
+    ours = sorted(
+        [
+            *(line for line in imports if line.startswith("from rsbench.")),
+            "from rsbench import hookimpl",
+        ]
+    )
+    groups = "\n\n".join(
+        "\n".join(group) for group in (standard, others, ours) if group
+    )
     return f"{start}{groups}\n\n\nclass {rest.rstrip()}\n{_HOOK.format(**words)}"
 
 

@@ -40,7 +40,9 @@ def being_run(folder: Path, number: int) -> Iterator[None]:
     try:
         lock.acquire()
     except OSError as error:
-        raise UserError(f"cannot write to the output folder {folder}: {error.strerror}") from None
+        raise UserError(
+            f"cannot write to the output folder {folder}: {error.strerror}"
+        ) from None
     others = [other for other in _numbers(folder) if other != number]
     if others:
         lock.release()
@@ -63,7 +65,15 @@ def jobs_of(folder: Path) -> list[Job]:
     places = {number: place for place in _folders(folder) for number in _numbers(place)}
     begun = {number: _overrides(place) for number, place in places.items()}
     return [
-        _job(number, " ".join(word for word in words if word.partition("=")[0].lstrip("+") in sweep["swept"]), place)
+        _job(
+            number,
+            " ".join(
+                word
+                for word in words
+                if word.partition("=")[0].lstrip("+") in sweep["swept"]
+            ),
+            place,
+        )
         for number, words in sorted({**begun, **planned}.items())
         for place in [places.get(number)]
     ]
@@ -72,7 +82,11 @@ def jobs_of(folder: Path) -> list[Job]:
 def _overrides(place: Path) -> list[str]:
     """The settings of a job that has begun, as Hydra notes them; some sweepers plan as they go."""
     file = place / ".hydra" / "overrides.yaml"
-    return [line.removeprefix("- ") for line in file.read_text().splitlines()] if file.exists() else []
+    return (
+        [line.removeprefix("- ") for line in file.read_text().splitlines()]
+        if file.exists()
+        else []
+    )
 
 
 def _job(number: int, what: str, place: Path | None) -> Job:
@@ -82,8 +96,17 @@ def _job(number: int, what: str, place: Path | None) -> Job:
         return Job(number, what, "running")
     error = place / ERROR_FILE
     if error.exists():
-        return Job(number, what, "failed", f"{error.read_text().partition(chr(10))[0]} ({error})")
-    return Job(number, what, "done") if (place / "curves.csv").exists() else Job(number, what, "missing", "interrupted")
+        return Job(
+            number,
+            what,
+            "failed",
+            f"{error.read_text().partition(chr(10))[0]} ({error})",
+        )
+    return (
+        Job(number, what, "done")
+        if (place / "curves.csv").exists()
+        else Job(number, what, "missing", "interrupted")
+    )
 
 
 def _locked(path: Path) -> bool:
@@ -91,7 +114,9 @@ def _locked(path: Path) -> bool:
 
     try:
         with open(path) as file:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)  # shared: those who only ask do not see each other
+            fcntl.flock(
+                file, fcntl.LOCK_SH | fcntl.LOCK_NB
+            )  # shared: those who only ask do not see each other
     except BlockingIOError:
         return True
     except OSError:
@@ -101,14 +126,24 @@ def _locked(path: Path) -> bool:
 
 def _folders(folder: Path) -> Iterator[Path]:
     for place, below, _ in os.walk(folder):
-        below[:] = sorted(name for name in below if name != ARTIFACTS_FOLDER and not name.startswith("."))
+        below[:] = sorted(
+            name
+            for name in below
+            if name != ARTIFACTS_FOLDER and not name.startswith(".")
+        )
         yield Path(place)
 
 
 def _numbers(place: Path) -> list[int]:
     """The numbers of the jobs that ran in a folder: one, or none."""
-    marks = [int(found[1]) for name in os.listdir(place) if (found := _MARK.fullmatch(name))]
-    by_name = [int(place.name)] if place.name.isdecimal() and (place / "curves.csv").exists() else []
+    marks = [
+        int(found[1]) for name in os.listdir(place) if (found := _MARK.fullmatch(name))
+    ]
+    by_name = (
+        [int(place.name)]
+        if place.name.isdecimal() and (place / "curves.csv").exists()
+        else []
+    )
     return marks or by_name
 
 
@@ -117,7 +152,9 @@ def places_of(folder: Path) -> list[Path]:
     found: list[Path] = []
     for place in _folders(folder):
         if not any(place.is_relative_to(other) for other in found) and (
-            (place / SWEEP_FILE).exists() or (place / "curves.csv").exists() or _numbers(place)
+            (place / SWEEP_FILE).exists()
+            or (place / "curves.csv").exists()
+            or _numbers(place)
         ):
             found.append(place)
     return found
@@ -131,7 +168,9 @@ def show(args: argparse.Namespace) -> int:
     for place in places:
         jobs = jobs_of(place)
         counted = Counter(job.state for job in jobs)
-        print(f"{place}: {', '.join(f'{counted[state]} {state}' for state in _STATES if counted[state])}")
+        print(
+            f"{place}: {', '.join(f'{counted[state]} {state}' for state in _STATES if counted[state])}"
+        )
         for job in jobs if len(jobs) > 1 or not counted["done"] else ():
             print(f"  {job.number:>4} {job.state:<8} {job.what} {job.cause}".rstrip())
     return 0

@@ -22,12 +22,23 @@ def show() -> int:
 def text(loaded: Registry) -> str:
     """Choices and defaults, in the template of the primary config."""
     primary: Any = OmegaConf.load(configs.CONF / "config.yaml")
-    chosen = [(group, name) for entry in primary.pop("defaults") if entry != "_self_" for group, name in entry.items()]
-    config = {group: _default(loaded, group, name) for group, name in chosen if name is not None}
+    chosen = [
+        (group, name)
+        for entry in primary.pop("defaults")
+        if entry != "_self_"
+        for group, name in entry.items()
+    ]
+    config = {
+        group: _default(loaded, group, name)
+        for group, name in chosen
+        if name is not None
+    }
     own = {key: primary[key] for key in primary if key != "hydra"}
     choices = sorted(configs.options(loaded).items())
     return string.Template(primary.hydra.help.template).substitute(
-        APP_CONFIG_GROUPS="".join(f"{group}: {', '.join(sorted(names))}\n" for group, names in choices),
+        APP_CONFIG_GROUPS="".join(
+            f"{group}: {', '.join(sorted(names))}\n" for group, names in choices
+        ),
         CONFIG=OmegaConf.to_yaml(OmegaConf.create({**config, **own})),
     )
 

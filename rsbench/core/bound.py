@@ -20,7 +20,9 @@ from rsbench.core.measures import hinge, margins
 DELTA = 0.05
 
 
-def bound(learner: Any, blocks: Iterable[tuple[np.ndarray, np.ndarray, np.ndarray | None]]) -> dict[str, float]:
+def bound(
+    learner: Any, blocks: Iterable[tuple[np.ndarray, np.ndarray, np.ndarray | None]]
+) -> dict[str, float]:
     """The bound as printed and the ratio; nothing for a learner that is not linear.
 
     `blocks` are the samples learned from, so many at a time: features, labels and relevance. For w* stand the learned
@@ -40,6 +42,8 @@ def bound(learner: Any, blocks: Iterable[tuple[np.ndarray, np.ndarray, np.ndarra
         largest = max(largest, 1.0 if R is None else R.max())
     complexity = 2 * np.linalg.norm(W) * math.sqrt(scaled) * math.sqrt(2 / n)
     return {
-        "as_printed": float(total + complexity + worst * math.sqrt(math.log(1 / DELTA) / (2 * n))),
+        "as_printed": float(
+            total + complexity + worst * math.sqrt(math.log(1 / DELTA) / (2 * n))
+        ),
         "scale_free_ratio": float(scaled / largest / length) if length > 0 else 0.0,
     }

@@ -65,21 +65,39 @@ class Data:
     @property
     def votes(self) -> np.ndarray:
         """`Z`, with NaN where no vote could be given."""
-        return self.Z if self.visible is None else np.where(self.visible, self.Z, np.float32(np.nan))
+        return (
+            self.Z
+            if self.visible is None
+            else np.where(self.visible, self.Z, np.float32(np.nan))
+        )
 
     @property
     def features(self) -> np.ndarray:
         """`X`, once an extractor has made sure that it is there."""
         if self.X is None:
-            raise UserError("the data set has images but no features: choose an extractor, extractor=NAME")
+            raise UserError(
+                "the data set has images but no features: choose an extractor, extractor=NAME"
+            )
         return self.X
 
 
 def identity(data: Data) -> str:
     """A hash of the arrays' content, so that results know exactly what they were measured on."""
     digest = hashlib.sha256()
-    held = (data.validation.X, data.validation.y, data.validation.Z) if data.validation else ()
-    for array in (data.X, data.y, data.Z, data.test, data.background, data.visible, *held):
+    held = (
+        (data.validation.X, data.validation.y, data.validation.Z)
+        if data.validation
+        else ()
+    )
+    for array in (
+        data.X,
+        data.y,
+        data.Z,
+        data.test,
+        data.background,
+        data.visible,
+        *held,
+    ):
         if array is None:
             digest.update(b"none")
             continue
@@ -99,10 +117,14 @@ def check_data(data: Data, where: str) -> Data:
     """`data` itself if a run can trust it, else an error that names the field and the fix."""
     y, Z = data.y, data.Z
     if y.ndim != 1 or len(y) == 0:
-        raise UserError(f"{where}: y has shape {y.shape}, expected one label per sample, (n,) with n > 0")
+        raise UserError(
+            f"{where}: y has shape {y.shape}, expected one label per sample, (n,) with n > 0"
+        )
     n = len(y)
     if not np.issubdtype(y.dtype, np.integer):
-        raise UserError(f"{where}: y has type {y.dtype}, expected integer class numbers 0..K-1")
+        raise UserError(
+            f"{where}: y has type {y.dtype}, expected integer class numbers 0..K-1"
+        )
     _check_labels(y, where)
     if data.X is not None:
         _check_features(data.X, n, "X", where)
@@ -112,18 +134,28 @@ def check_data(data: Data, where: str) -> Data:
                 "annotations need one vote per sample and feature"
             )
     if Z.ndim != 2 or len(Z) != n:
-        raise UserError(f"{where}: Z has shape {Z.shape}, expected {n} rows, one per label in y")
+        raise UserError(
+            f"{where}: Z has shape {Z.shape}, expected {n} rows, one per label in y"
+        )
     _check_votes(Z, where)
-    if data.visible is not None and (data.visible.shape != Z.shape or data.visible.dtype != np.bool_):
-        raise UserError(f"{where}: visible has shape {data.visible.shape}, expected {Z.shape} of bool, as Z")
-    if data.test is not None and (data.test.shape != (n,) or data.test.dtype != np.bool_):
+    if data.visible is not None and (
+        data.visible.shape != Z.shape or data.visible.dtype != np.bool_
+    ):
+        raise UserError(
+            f"{where}: visible has shape {data.visible.shape}, expected {Z.shape} of bool, as Z"
+        )
+    if data.test is not None and (
+        data.test.shape != (n,) or data.test.dtype != np.bool_
+    ):
         raise UserError(
             f"{where}: test has shape {data.test.shape} and type {data.test.dtype}, expected ({n},) of bool"
         )
     if data.background is not None:
         _check_features(data.background, None, "background", where)
         if data.X is not None and data.background.shape[1] != data.X.shape[1]:
-            raise UserError(f"{where}: background has {data.background.shape[1]} features but X has {data.X.shape[1]}")
+            raise UserError(
+                f"{where}: background has {data.background.shape[1]} features but X has {data.X.shape[1]}"
+            )
     for key, names, count in (
         ("feature_names", data.names.features, Z.shape[1]),
         ("class_names", data.names.classes, int(y.max()) + 1),
@@ -142,7 +174,9 @@ def _check_labels(y: np.ndarray, where: str) -> None:
             f"({len(present)} different, {gaps[0]} is missing). np.unique(y, return_inverse=True)[1] renumbers them"
         )
     if len(present) < 2:
-        raise UserError(f"{where}: y has a single class, at least two are needed to tell apart")
+        raise UserError(
+            f"{where}: y has a single class, at least two are needed to tell apart"
+        )
 
 
 def _check_features(X: np.ndarray, rows: int | None, key: str, where: str) -> None:
@@ -150,18 +184,24 @@ def _check_features(X: np.ndarray, rows: int | None, key: str, where: str) -> No
         expected = "(m, d)" if rows is None else f"({rows}, d), one row per label in y"
         raise UserError(f"{where}: {key} has shape {X.shape}, expected {expected}")
     if not np.issubdtype(X.dtype, np.floating):
-        raise UserError(f"{where}: {key} has type {X.dtype}, expected floats; {key}.astype(np.float32) makes them")
+        raise UserError(
+            f"{where}: {key} has type {X.dtype}, expected floats; {key}.astype(np.float32) makes them"
+        )
     start = 0
     for chunk in _chunks(X):
         if not np.isfinite(chunk).all():
             row, column = np.argwhere(~np.isfinite(chunk))[0]
-            raise UserError(f"{where}: {key}[{start + row}, {column}] is {chunk[row, column]}; features must be finite")
+            raise UserError(
+                f"{where}: {key}[{start + row}, {column}] is {chunk[row, column]}; features must be finite"
+            )
         start += len(chunk)
 
 
 def _check_votes(Z: np.ndarray, where: str) -> None:
     if Z.dtype.kind not in "biuf":
-        raise UserError(f"{where}: Z has type {Z.dtype}, expected votes: bool, 0/1 or numbers in [0, 1]")
+        raise UserError(
+            f"{where}: Z has type {Z.dtype}, expected votes: bool, 0/1 or numbers in [0, 1]"
+        )
     for chunk in _chunks(Z):
         if Z.dtype != np.bool_ and not ((chunk >= 0) & (chunk <= 1)).all():
             bad = chunk[~((chunk >= 0) & (chunk <= 1))][0]

@@ -20,8 +20,16 @@ class Tests:
     since the last test, only those are scored again.
     """
 
-    def __init__(self, learner: Any, features: Any, y: np.ndarray, test: np.ndarray, classes: int):
-        self._learner, self._features, self._test, self._y, self._classes = learner, features, test, y, classes
+    def __init__(
+        self, learner: Any, features: Any, y: np.ndarray, test: np.ndarray, classes: int
+    ):
+        self._learner, self._features, self._test, self._y, self._classes = (
+            learner,
+            features,
+            test,
+            y,
+            classes,
+        )
         row_bytes = 8 * max(classes, features.width)
         self._blocks = list(in_blocks(test, row_bytes))
         self._keeps = features.constant and row_bytes * len(test) <= _KEPT_BYTES
@@ -39,8 +47,15 @@ class Tests:
 
     def _all_scores(self) -> Iterator[np.ndarray]:
         """Scores of each block."""
-        if self._keeps and self._classes > 2 and _is_plainly_linear(type(self._learner)):
-            yield from np.split(self._kept_scores(), np.cumsum([len(rows) for rows in self._blocks])[:-1])
+        if (
+            self._keeps
+            and self._classes > 2
+            and _is_plainly_linear(type(self._learner))
+        ):
+            yield from np.split(
+                self._kept_scores(),
+                np.cumsum([len(rows) for rows in self._blocks])[:-1],
+            )
             return
         yield from map(self._learner.decision_function, self._shown())
 
@@ -57,9 +72,13 @@ class Tests:
         else:
             moved = np.flatnonzero((self._weights != W).any(axis=1))
         if self._scores is None or 2 * len(moved) > len(W):
-            self._scores = np.concatenate([self._learner._scores(X) for X in self._shown()])
+            self._scores = np.concatenate(
+                [self._learner._scores(X) for X in self._shown()]
+            )
         elif len(moved):
-            self._scores[:, moved] = np.concatenate([X @ W[moved].T for X in self._shown()])
+            self._scores[:, moved] = np.concatenate(
+                [X @ W[moved].T for X in self._shown()]
+            )
         self._weights = W.copy()
         return self._scores
 

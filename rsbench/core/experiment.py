@@ -66,11 +66,20 @@ class Spec:
 
     def check(self) -> None:
         """Build everything once, so that a mistake shows before any data are read."""
-        for kind in ("dataset", "extractor", "preprocessor", "protocol", "annotation", "aggregator"):
+        for kind in (
+            "dataset",
+            "extractor",
+            "preprocessor",
+            "protocol",
+            "annotation",
+            "aggregator",
+        ):
             self.build(kind)
         rich_supervision(self.learner(0))
         if self.precision not in PRECISIONS:
-            raise UserError(f"precision={self.precision!r}, expected {', '.join(PRECISIONS)}")
+            raise UserError(
+                f"precision={self.precision!r}, expected {', '.join(PRECISIONS)}"
+            )
 
     @property
     def precision(self) -> str:
@@ -85,19 +94,25 @@ class Spec:
         config = self.config["dataset"]
         check_data(data, config.get("path") or f"dataset={config['name']}")
         for array in (data.X, data.y, data.Z, data.visible, data.test, data.background):
-            if array is not None:  # shared by all runs of a process: nobody may change them
+            if (
+                array is not None
+            ):  # shared by all runs of a process: nobody may change them
                 array.flags.writeable = False
         return dataclasses.replace(data, identity=identity(data))
 
 
-def run_seed(spec: Spec, data: Data, seed: int, progress: Callable[[float], Any] = float) -> SeedResult:
+def run_seed(
+    spec: Spec, data: Data, seed: int, progress: Callable[[float], Any] = float
+) -> SeedResult:
     """Learn and test under one seed; `progress` is told the share of it that is done, step by step."""
     protocol = spec.build("protocol")
     steps, test = protocol.plan(data.y, data.test, stream(seed, "plan"))
     order = np.concatenate(steps)
     y, classes = _relabel(data.y, np.concatenate([order, test]))
     pool = np.setdiff1d(np.flatnonzero(y >= 0), test)
-    Z = _annotate(spec.build("annotation"), data.votes, pool, stream(seed, "annotation"))
+    Z = _annotate(
+        spec.build("annotation"), data.votes, pool, stream(seed, "annotation")
+    )
 
     learner, aggregator = spec.learner(seed), spec.build("aggregator")
     wanted = rich_supervision(learner)
@@ -112,7 +127,9 @@ def run_seed(spec: Spec, data: Data, seed: int, progress: Callable[[float], Any]
     for before, tested in learn(learner, features, y, classes, steps, test, rich):
         online = np.concatenate([online, before])
         if not (np.isfinite(tested).all() and np.isfinite(before).all()):
-            raise UserError(f"the learner's scores are not finite after {len(online)} samples (seed {seed})")
+            raise UserError(
+                f"the learner's scores are not finite after {len(online)} samples (seed {seed})"
+            )
         rows.append(
             {
                 "seed": seed,
@@ -136,11 +153,15 @@ def run_seed(spec: Spec, data: Data, seed: int, progress: Callable[[float], Any]
         tuned=tuned,
         per_class=_per_class(seed, data, test, tested),
         # A learner that takes the votes themselves has no relevance to put into it.
-        bound={} if "annotation" in wanted else bound(learner, _again(features, y, order, rich)),
+        bound={}
+        if "annotation" in wanted
+        else bound(learner, _again(features, y, order, rich)),
     )
 
 
-def _per_class(seed: int, data: Data, test: np.ndarray, margin: np.ndarray) -> list[dict[str, Any]]:
+def _per_class(
+    seed: int, data: Data, test: np.ndarray, margin: np.ndarray
+) -> list[dict[str, Any]]:
     """Each class's share of wrong predictions, by the class's name."""
     y, names = data.y[test], data.names.classes
     counts, wrong = np.bincount(y), np.bincount(y, error(margin))
@@ -155,7 +176,9 @@ def _per_class(seed: int, data: Data, test: np.ndarray, margin: np.ndarray) -> l
     ]
 
 
-def _again(features: "Features", y: np.ndarray, order: np.ndarray, rich: Supervision) -> Iterator[Any]:
+def _again(
+    features: "Features", y: np.ndarray, order: np.ndarray, rich: Supervision
+) -> Iterator[Any]:
     """The stream once more, by the preprocessor's last statistics: features, labels, relevance."""
     rich.restart()
     for block in in_blocks(order, 8 * features.width):
@@ -180,7 +203,11 @@ def learn(
         before = []
         for block in in_blocks(step, 8 * features.width):
             given = rich.next(len(block))
-            before.append(prequential(learner, features.learned(block), y[block], classes, given, new))
+            before.append(
+                prequential(
+                    learner, features.learned(block), y[block], classes, given, new
+                )
+            )
             new = False
         yield np.concatenate(before), tests.margins()
 
@@ -192,9 +219,15 @@ class Features:
         self._X, self._preprocessor = data.features, preprocessor
         self._dtype = self._X.dtype if precision == "data" else np.dtype(precision)
         self.width = self._X.shape[1]
-        self._fit_on = getattr(preprocessor, "fit_on", "background") if hasattr(preprocessor, "fit") else None
+        self._fit_on = (
+            getattr(preprocessor, "fit_on", "background")
+            if hasattr(preprocessor, "fit")
+            else None
+        )
         if self._fit_on not in (None, "background", "seen"):
-            raise UserError(f"preprocessor.fit_on={self._fit_on!r}, expected background or seen")
+            raise UserError(
+                f"preprocessor.fit_on={self._fit_on!r}, expected background or seen"
+            )
         #: Whether a sample's features stay the same along the stream.
         self.constant = self._fit_on != "seen"
         self._seen: list[int] = []
@@ -234,11 +267,17 @@ def rich_supervision(learner: Any) -> set[str]:
     """What the learner asks for, by the arguments of its `partial_fit` beyond scikit-learn's."""
     for needed in ("partial_fit", "decision_function"):
         if not callable(getattr(learner, needed, None)):
-            raise UserError(f"{type(learner).__name__} has no {needed}, which a learner needs")
+            raise UserError(
+                f"{type(learner).__name__} has no {needed}, which a learner needs"
+            )
     parameters = inspect.signature(learner.partial_fit).parameters.values()
-    open_ended = [p.name for p in parameters if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+    open_ended = [
+        p.name for p in parameters if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
+    ]
     if open_ended:
-        raise UserError(f"{type(learner).__name__}.partial_fit takes *{open_ended[0]}: name what it wants instead")
+        raise UserError(
+            f"{type(learner).__name__}.partial_fit takes *{open_ended[0]}: name what it wants instead"
+        )
     named = [p.name for p in parameters]
     asked = [name for name in named if name not in _USUAL_ARGUMENTS]
     name = type(learner).__name__
@@ -246,9 +285,13 @@ def rich_supervision(learner: Any) -> set[str]:
         asked.append("brief")
     for word in asked:
         if word in NOT_GIVEN_YET:
-            raise UserError(f"{name} asks for '{word}', which this version of rsbench does not give yet")
+            raise UserError(
+                f"{name} asks for '{word}', which this version of rsbench does not give yet"
+            )
         if word not in RICH_SUPERVISION:
-            raise UserError(f"{name}.partial_fit asks for '{word}'. {did_you_mean(word, RICH_SUPERVISION)}")
+            raise UserError(
+                f"{name}.partial_fit asks for '{word}'. {did_you_mean(word, RICH_SUPERVISION)}"
+            )
     return set(asked)
 
 
@@ -257,13 +300,17 @@ def unit(protocol: Any) -> str:
     return getattr(protocol, "unit", "steps")
 
 
-def _annotate(annotation: Any, Z: np.ndarray, pool: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def _annotate(
+    annotation: Any, Z: np.ndarray, pool: np.ndarray, rng: np.random.Generator
+) -> np.ndarray:
     """The votes with those of the training pool as the annotation leaves them; test samples' play no part."""
     if isinstance(annotation, Full):  # which leaves them where they are, be it on disk
         return Z
     votes = np.asarray(annotation(Z[pool], rng))
     if votes.shape != Z[pool].shape:
-        raise UserError(f"{type(annotation).__name__} gave votes of shape {votes.shape}, expected {Z[pool].shape}")
+        raise UserError(
+            f"{type(annotation).__name__} gave votes of shape {votes.shape}, expected {Z[pool].shape}"
+        )
     changed = Z.astype(np.result_type(Z, votes))
     changed[pool] = votes
     return changed
@@ -278,7 +325,13 @@ def _relabel(y: np.ndarray, used: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _validation(
-    spec: Spec, data: Data, y: np.ndarray, Z: np.ndarray, pool: np.ndarray, classes: np.ndarray, seed: int
+    spec: Spec,
+    data: Data,
+    y: np.ndarray,
+    Z: np.ndarray,
+    pool: np.ndarray,
+    classes: np.ndarray,
+    seed: int,
 ) -> Callable[[Any, int], float]:
     """A way for an aggregator to try a candidate inside the training pool."""
 
@@ -290,7 +343,9 @@ def _validation(
                 f"choosing theta needs {2 * n} samples per class in the training pool, the smallest class has "
                 f"{min(map(len, members))}: give theta a number, theta=4"
             )
-        steps = [rng.permutation([samples[k] for samples in members]) for k in range(2 * n)]
+        steps = [
+            rng.permutation([samples[k] for samples in members]) for k in range(2 * n)
+        ]
         train, held = np.concatenate(steps[:n]), np.concatenate(steps[n:])
         learner = spec.learner(seed)
         rich = Supervision(rich_supervision(learner), candidate, Z, y, train, train)

@@ -25,7 +25,9 @@ def margins(scores: np.ndarray, y: np.ndarray, n_classes: int) -> np.ndarray:
     """Margins of `decision_function`'s output, (n, K) or, for two classes, (n,)."""
     expected = (len(y),) if n_classes == 2 else (len(y), n_classes)
     if np.shape(scores) != expected:
-        raise UserError(f"the learner's decision_function gave scores of shape {np.shape(scores)}, expected {expected}")
+        raise UserError(
+            f"the learner's decision_function gave scores of shape {np.shape(scores)}, expected {expected}"
+        )
     if n_classes == 2:
         return np.where(y == 1, scores, -scores).astype(np.float64)
     rows = np.arange(len(y))
@@ -46,7 +48,12 @@ def hinge(margin: np.ndarray) -> np.ndarray:
 
 
 def prequential(
-    learner: Any, X: np.ndarray, y: np.ndarray, classes: np.ndarray, rich: dict[str, np.ndarray], new: bool
+    learner: Any,
+    X: np.ndarray,
+    y: np.ndarray,
+    classes: np.ndarray,
+    rich: dict[str, np.ndarray],
+    new: bool,
 ) -> np.ndarray:
     """Margins of the predictions made just before learning from each sample, on features alone.
 
@@ -56,14 +63,23 @@ def prequential(
     if own is not None:
         before = np.asarray(own(X, y, classes=classes, **rich))
         if before.shape != (len(y),):
-            raise UserError(f"{type(learner).__name__}.prequential gave shape {before.shape}, expected {(len(y),)}")
+            raise UserError(
+                f"{type(learner).__name__}.prequential gave shape {before.shape}, expected {(len(y),)}"
+            )
         return before
     result = np.zeros(len(y))
     for i in range(len(y)):
         one = slice(i, i + 1)
         if i > 0 or not new:
-            result[i] = margins(learner.decision_function(X[one]), y[one], len(classes))[0]
-        learner.partial_fit(X[one], y[one], classes=classes, **{name: rows[one] for name, rows in rich.items()})
+            result[i] = margins(
+                learner.decision_function(X[one]), y[one], len(classes)
+            )[0]
+        learner.partial_fit(
+            X[one],
+            y[one],
+            classes=classes,
+            **{name: rows[one] for name, rows in rich.items()},
+        )
     return result
 
 

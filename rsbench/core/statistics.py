@@ -77,14 +77,18 @@ class Comparison:
         return self.two.info["label"]
 
 
-def t_interval(values: Sequence[float] | np.ndarray, level: float = 0.95, overlap: float = 0.0) -> Interval:
+def t_interval(
+    values: Sequence[float] | np.ndarray, level: float = 0.95, overlap: float = 0.0
+) -> Interval:
     """The mean with Student's interval; without end for a single value. `overlap` as in `paired_t`."""
     values = np.asarray(values, float)
     if len(values) < 2:
         return Interval(float(values.mean()), -np.inf, np.inf)
     n = len(values)
     half = critical_t(level, n) * values.std(ddof=1) * np.sqrt(1 / n + overlap)
-    return Interval(float(values.mean()), float(values.mean() - half), float(values.mean() + half))
+    return Interval(
+        float(values.mean()), float(values.mean() - half), float(values.mean() + half)
+    )
 
 
 @functools.cache
@@ -95,7 +99,9 @@ def critical_t(level: float, n: int) -> float:
     return float(stdtrit(n - 1, (1 + level) / 2))
 
 
-def bootstrap_interval(values: Sequence[float] | np.ndarray, level: float = 0.95, seed: int = 0) -> Interval:
+def bootstrap_interval(
+    values: Sequence[float] | np.ndarray, level: float = 0.95, seed: int = 0
+) -> Interval:
     """The mean with a bootstrap interval (BCa); refused for few values, for which it promises too much."""
     from scipy import stats
 
@@ -107,8 +113,14 @@ def bootstrap_interval(values: Sequence[float] | np.ndarray, level: float = 0.95
         )
     if np.ptp(values) == 0:
         return Interval(float(values[0]), float(values[0]), float(values[0]))
-    found = stats.bootstrap((values,), np.mean, confidence_level=level, random_state=seed, method="BCa")
-    return Interval(float(values.mean()), float(found.confidence_interval.low), float(found.confidence_interval.high))
+    found = stats.bootstrap(
+        (values,), np.mean, confidence_level=level, random_state=seed, method="BCa"
+    )
+    return Interval(
+        float(values.mean()),
+        float(found.confidence_interval.low),
+        float(found.confidence_interval.high),
+    )
 
 
 def paired_t(differences: np.ndarray, overlap: float = 0.0) -> Any:
@@ -166,14 +178,20 @@ def area_under_curve(run: Run, measure: str = "test_error") -> np.ndarray:
     """For each seed the mean height of its curve between the first and the last step."""
     if len(run.steps) == 1:
         return run.values(measure)[0]
-    return np.trapezoid(run.values(measure), run.steps, axis=0) / (run.steps[-1] - run.steps[0])
+    return np.trapezoid(run.values(measure), run.steps, axis=0) / (
+        run.steps[-1] - run.steps[0]
+    )
 
 
 def needed(run: Run, error: float) -> Needed:
     """Samples needed to reach an error, with an interval if all seeds reached it."""
     found = samples_needed(run, error)
     reached = [n for n in found if n is not None]
-    return Needed(len(reached), len(found), t_interval(reached) if len(reached) == len(found) else None)
+    return Needed(
+        len(reached),
+        len(found),
+        t_interval(reached) if len(reached) == len(found) else None,
+    )
 
 
 def levels(runs: Sequence[Run], most: int = 4) -> list[float]:
@@ -181,30 +199,46 @@ def levels(runs: Sequence[Run], most: int = 4) -> list[float]:
     low = min(float(run.mean("test_error")[-1]) for run in runs)
     high = max(float(run.mean("test_error")[0]) for run in runs)
     for spacing in (0.05, 0.1, 0.2):
-        found = [round(k * spacing, 2) for k in range(1, round(1 / spacing)) if low <= k * spacing < high]
+        found = [
+            round(k * spacing, 2)
+            for k in range(1, round(1 / spacing))
+            if low <= k * spacing < high
+        ]
         if len(found) <= most:
             break
     return found[:most][::-1]
 
 
-def compare(runs: Sequence[Run], measure: str = MEASURE, step: int | None = None) -> list[Comparison]:
+def compare(
+    runs: Sequence[Run], measure: str = MEASURE, step: int | None = None
+) -> list[Comparison]:
     """All pairs of methods that share everything else, corrected together; runs that cannot be paired are refused."""
     check_comparable(runs)
     step = step or compared_step(runs[0])
-    return [comparison for family in families(runs) for comparison in _compare_family(family, measure, step)]
+    return [
+        comparison
+        for family in families(runs)
+        for comparison in _compare_family(family, measure, step)
+    ]
 
 
 def families(runs: Sequence[Run]) -> list[list[Run]]:
     """Runs of different methods on the same features with the same settings: what a label says beside the method."""
     found: dict[str, list[Run]] = {}
     for run in runs:
-        found.setdefault(run.info["label"].removeprefix(run.info["method"]), []).append(run)
+        found.setdefault(run.info["label"].removeprefix(run.info["method"]), []).append(
+            run
+        )
     return list(found.values())
 
 
 def _compare_family(runs: list[Run], measure: str, step: int) -> list[Comparison]:
     every = itertools.combinations(range(len(runs)), 2)
-    pairs = list(every) if len(runs) <= MOST_IN_PAIRS else [(0, i) for i in range(1, len(runs))]
+    pairs = (
+        list(every)
+        if len(runs) <= MOST_IN_PAIRS
+        else [(0, i) for i in range(1, len(runs))]
+    )
     if not pairs:
         return []
     values = np.array([run.values(measure)[run.steps.index(step)] for run in runs])
@@ -228,7 +262,9 @@ def interaction(gains: Sequence[tuple[Run, Run]]) -> Interval:
     """How much a gain (of a run over another) differs between two such pairs, seed by seed."""
     check_comparable([run for pair in gains for run in pair])
     i = gains[0][0].steps.index(compared_step(gains[0][0]))
-    first, second = (one.values(MEASURE)[i] - two.values(MEASURE)[i] for one, two in gains)
+    first, second = (
+        one.values(MEASURE)[i] - two.values(MEASURE)[i] for one, two in gains
+    )
     return _difference(first - second, _overlap(gains[0][0]))
 
 
@@ -238,7 +274,11 @@ def compared_step(run: Run) -> int:
 
 
 def _comparison(
-    one: Run, two: Run, differences: np.ndarray, overlap: float, ps: tuple[float, float, float]
+    one: Run,
+    two: Run,
+    differences: np.ndarray,
+    overlap: float,
+    ps: tuple[float, float, float],
 ) -> Comparison:
     deviation = differences.std(ddof=1) if _has_spread(differences) else 0.0
     return Comparison(
@@ -260,7 +300,9 @@ def _difference(differences: np.ndarray, overlap: float) -> Interval:
     """The mean difference; where it lies is unknown if all are the same, unless they are nothing."""
     mean = float(differences.mean())
     if len(differences) > 1 and not _has_spread(differences):
-        return Interval(mean, mean, mean) if mean == 0 else Interval(mean, -np.inf, np.inf)
+        return (
+            Interval(mean, mean, mean) if mean == 0 else Interval(mean, -np.inf, np.inf)
+        )
     return t_interval(differences, overlap=overlap)
 
 
@@ -287,11 +329,15 @@ def check_comparable(runs: Sequence[Run]) -> None:
         raise UserError("a comparison needs two runs or more")
     first = runs[0]
     if first.info.get("samples") is None:
-        raise UserError(f"{first.folder}: a record of an older version, without its split's sizes: run it again")
+        raise UserError(
+            f"{first.folder}: a record of an older version, without its split's sizes: run it again"
+        )
     expected = comparison_key(first)
     for other in runs[1:]:
         found = comparison_key(other)
         differing = [what for what in expected if found[what] != expected[what]]
         if differing:
             pair = f"{first.info['label']} and {other.info['label']}"
-            raise UserError(f"{pair} cannot be compared seed by seed: {', '.join(differing)} differ")
+            raise UserError(
+                f"{pair} cannot be compared seed by seed: {', '.join(differing)} differ"
+            )

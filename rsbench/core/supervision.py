@@ -18,7 +18,13 @@ class Supervision:
     """
 
     def __init__(
-        self, wanted: set[str], aggregator: Any, Z: np.ndarray, y: np.ndarray, pool: np.ndarray, order: np.ndarray
+        self,
+        wanted: set[str],
+        aggregator: Any,
+        Z: np.ndarray,
+        y: np.ndarray,
+        pool: np.ndarray,
+        order: np.ndarray,
     ):
         self.wanted = wanted
         self._Z, self._y, self._order = Z, y, order
@@ -47,7 +53,9 @@ class Supervision:
             given["relevance"] = self._whole[rows]
         elif "relevance" in self.wanted:
             given["relevance"] = self._relevance(self._aggregator, block)
-            self._aggregator.see(self._votes(block, self._given_missing), self._y[block])
+            self._aggregator.see(
+                self._votes(block, self._given_missing), self._y[block]
+            )
         release(self._Z)
         return given
 
@@ -69,7 +77,9 @@ class Supervision:
         votes = self._votes(rows, self._given_missing)
         R = np.asarray(aggregator.relevance(votes, self._y[rows]))
         if R.shape != votes.shape:
-            raise UserError(f"{type(aggregator).__name__}.relevance gave shape {R.shape}, expected {votes.shape}")
+            raise UserError(
+                f"{type(aggregator).__name__}.relevance gave shape {R.shape}, expected {votes.shape}"
+            )
         return R
 
 

@@ -51,7 +51,9 @@ class Budget:
         luck, drawn = rng.random(Z.shape), rng.random(len(Z))
         if self.marks is not None:
             # Ranks among a sample's marks, in random order; what is not marked comes last.
-            ranks = np.argsort(np.argsort(np.where(np.nan_to_num(Z) > 0, luck, 2.0), axis=1), axis=1)
+            ranks = np.argsort(
+                np.argsort(np.where(np.nan_to_num(Z) > 0, luck, 2.0), axis=1), axis=1
+            )
             Z = np.where((ranks < self.marks) | np.isnan(Z), Z, np.zeros((), Z.dtype))
         if self.samples == 1.0:
             return Z
@@ -75,14 +77,27 @@ class Noisy:
 
     def __call__(self, Z: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         luck, marked = rng.random(Z.shape), np.nan_to_num(Z) > 0
-        lost, added = marked & (luck < self.miss), ~marked & (luck < self.err) & ~np.isnan(Z)
-        return np.where(added, np.ones((), Z.dtype), np.where(lost, np.zeros((), Z.dtype), Z))
+        lost, added = (
+            marked & (luck < self.miss),
+            ~marked & (luck < self.err) & ~np.isnan(Z),
+        )
+        return np.where(
+            added, np.ones((), Z.dtype), np.where(lost, np.zeros((), Z.dtype), Z)
+        )
 
 
 def _check_share(component: object, name: str) -> None:
     value = getattr(component, name)
     if not is_number(value) or not 0 <= value <= 1:
-        raise UserError(f"annotation.{name}={value!r}, expected a share between 0 and 1")
+        raise UserError(
+            f"annotation.{name}={value!r}, expected a share between 0 and 1"
+        )
 
 
-ANNOTATIONS = {"full": Full, "shuffled": Shuffled, "random": Random, "budget": Budget, "noisy": Noisy}
+ANNOTATIONS = {
+    "full": Full,
+    "shuffled": Shuffled,
+    "random": Random,
+    "budget": Budget,
+    "noisy": Noisy,
+}

@@ -89,7 +89,9 @@ class CUB(RealOrSimulated):
         draw: int = 0,
     ):
         super().__init__(source, root)
-        self.split = tuple(split) if isinstance(split, list) else split  # as a config has it, and the default
+        self.split = (
+            tuple(split) if isinstance(split, list) else split
+        )  # as a config has it, and the default
         self.split_seed = split_seed
         self.votes = votes
         self.certainty_weights = certainty_weights
@@ -101,7 +103,9 @@ class CUB(RealOrSimulated):
         if split_seed < 0:
             raise UserError(f"dataset.split_seed={split_seed}: expected 0 or more")
         weights = certainty_weights
-        if len(weights) != len(CERTAINTIES) or not all(is_number(w) and 0 <= w <= 1 for w in weights):
+        if len(weights) != len(CERTAINTIES) or not all(
+            is_number(w) and 0 <= w <= 1 for w in weights
+        ):
             raise UserError(
                 f"dataset.certainty_weights={list(weights)}: expected four numbers in [0, 1], "
                 f"for {', '.join(CERTAINTIES)}"
@@ -110,7 +114,9 @@ class CUB(RealOrSimulated):
     def _read(self, root: Path) -> Data:
         table = read_table(root)
         shown = np.unique(table.y)  # a copy may list species that it has no images of
-        parts = split_classes(self.split, [table.classes[c] for c in shown], self.split_seed)
+        parts = split_classes(
+            self.split, [table.classes[c] for c in shown], self.split_seed
+        )
         train, validation, few = (shown[part] for part in parts)
         Z, visible = self._policy(table)
         samples = np.flatnonzero(np.isin(table.y, few))
@@ -137,8 +143,13 @@ class CUB(RealOrSimulated):
         if (self.votes, self.not_visible) == ("given", "count"):
             return table.present, None
         if table.certainty is None:
-            raise UserError(f"{table.where} holds no certainties: only dataset.votes=given dataset.not_visible=count")
-        weights = np.array(self.certainty_weights if self.votes == "certainty" else (1.0,) * 4, np.float32)
+            raise UserError(
+                f"{table.where} holds no certainties: only dataset.votes=given dataset.not_visible=count"
+            )
+        weights = np.array(
+            self.certainty_weights if self.votes == "certainty" else (1.0,) * 4,
+            np.float32,
+        )
         visible = table.certainty > 0 if self.not_visible == "drop" else None
         return table.present * weights[table.certainty], visible
 
@@ -150,7 +161,9 @@ class CUB(RealOrSimulated):
         return not missing, f"{found}, {classes} species, {attributes} attributes"
 
     def _simulate(self) -> Data:
-        features = tuple(f"{group}::{i}" for group, size in GROUPS.items() for i in range(size))
+        features = tuple(
+            f"{group}::{i}" for group, size in GROUPS.items() for i in range(size)
+        )
         names = Names(features, tuple(f"species{c}" for c in range(len(CLASS_SIZES))))
         world = World(difficulty=self.difficulty, draw=self.draw)
         return generate(world, CLASS_SIZES, tuple(GROUPS.values()), names)

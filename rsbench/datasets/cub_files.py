@@ -42,14 +42,22 @@ def read_table(root: Path) -> Table:
 def _read_folder(root: Path) -> Table:
     if not (root / "images.txt").exists():
         inside = root / "CUB_200_2011"
-        hint = f"dataset.root={inside}" if (inside / "images.txt").exists() else "dataset.root=…/CUB_200_2011"
-        raise UserError(f"{root}: no images.txt in it, so it is not the folder of CUB-200-2011: {hint}")
+        hint = (
+            f"dataset.root={inside}"
+            if (inside / "images.txt").exists()
+            else "dataset.root=…/CUB_200_2011"
+        )
+        raise UserError(
+            f"{root}: no images.txt in it, so it is not the folder of CUB-200-2011: {hint}"
+        )
     images = _numbered(root / "images.txt")
     classes = _numbered(root / "classes.txt")
     labels = _numbered(root / "image_class_labels.txt")
     attributes = _numbered(_attributes_file(root))
     for name, values in (("images.txt", images), ("classes.txt", classes)):
-        twice = [value for value, count in Counter(values.values()).items() if count > 1]
+        twice = [
+            value for value, count in Counter(values.values()).items() if count > 1
+        ]
         if twice:
             raise UserError(f"{root / name}: {twice[0]} is there twice")
     unlabelled = images.keys() ^ labels.keys()
@@ -60,7 +68,9 @@ def _read_folder(root: Path) -> Table:
         )
     unknown = set(labels.values()) - {str(number) for number in classes}
     if unknown:
-        raise UserError(f"{root / 'image_class_labels.txt'}: class {min(unknown)} is not in classes.txt")
+        raise UserError(
+            f"{root / 'image_class_labels.txt'}: class {min(unknown)} is not in classes.txt"
+        )
     numbers = {str(number): i for i, number in enumerate(classes)}
     present, certainty = _annotations(root, tuple(images), tuple(attributes))
     return Table(
@@ -76,8 +86,13 @@ def _read_folder(root: Path) -> Table:
 
 def list_folder(root: Path) -> tuple[tuple[str, ...], int, int]:
     """Names of the images in the official folder, and the numbers of classes and attributes; all read anew."""
-    images, attributes = _numbered(root / "images.txt"), _numbered(_attributes_file(root))
-    read_annotations(root / ANNOTATIONS, tuple(images), tuple(attributes), _certainty_levels(root))
+    images, attributes = (
+        _numbered(root / "images.txt"),
+        _numbered(_attributes_file(root)),
+    )
+    read_annotations(
+        root / ANNOTATIONS, tuple(images), tuple(attributes), _certainty_levels(root)
+    )
     return tuple(images.values()), len(_numbered(root / "classes.txt")), len(attributes)
 
 
@@ -87,7 +102,9 @@ def _numbered(path: Path) -> dict[int, str]:
     for line in read_lines(path):
         number, _, text = line.partition(" ")
         if not number.isdecimal() or not text.strip():
-            raise UserError(f"{path}: expected lines of a number and a text, found '{line[:80]}'")
+            raise UserError(
+                f"{path}: expected lines of a number and a text, found '{line[:80]}'"
+            )
         if int(number) in found:
             raise UserError(f"{path}: number {number} is there twice")
         if int(number) > _LARGEST:
@@ -100,18 +117,28 @@ def _numbered(path: Path) -> dict[int, str]:
 
 def _attributes_file(root: Path) -> Path:
     """`attributes.txt` lies beside the folder in the official archive, and inside it in many copies."""
-    places = (root / "attributes.txt", root / "attributes" / "attributes.txt", root.parent / "attributes.txt")
+    places = (
+        root / "attributes.txt",
+        root / "attributes" / "attributes.txt",
+        root.parent / "attributes.txt",
+    )
     for path in places:
         if path.exists():
             return path
-    raise UserError(f"attributes.txt is neither in {root} nor beside it; the official archive has it beside")
+    raise UserError(
+        f"attributes.txt is neither in {root} nor beside it; the official archive has it beside"
+    )
 
 
-def _annotations(root: Path, images: tuple[int, ...], attributes: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
+def _annotations(
+    root: Path, images: tuple[int, ...], attributes: tuple[int, ...]
+) -> tuple[np.ndarray, np.ndarray]:
     """Presence (bool) and certainty (0..3) of each attribute in each image, from the cache if it has them."""
     path, levels = root / ANNOTATIONS, _certainty_levels(root)
     if not path.is_file():
-        raise UserError(f"{path} is not there: the copy is incomplete. python -m rsbench data get cub gets a whole one")
+        raise UserError(
+            f"{path} is not there: the copy is incomplete. python -m rsbench data get cub gets a whole one"
+        )
 
     def read() -> dict[str, np.ndarray]:
         present, certainty = read_annotations(path, images, attributes, levels)
@@ -131,12 +158,17 @@ def _certainty_levels(root: Path) -> tuple[int, ...]:
         return (1, 2, 3, 4)
     numbers = {name: number for number, name in _numbered(path).items()}
     if set(numbers) != set(CERTAINTIES):
-        raise UserError(f"{path}: expected {', '.join(CERTAINTIES)}; found {', '.join(numbers)}")
+        raise UserError(
+            f"{path}: expected {', '.join(CERTAINTIES)}; found {', '.join(numbers)}"
+        )
     return tuple(numbers[name] for name in CERTAINTIES)
 
 
 def read_annotations(
-    path: Path, images: tuple[int, ...], attributes: tuple[int, ...], levels: tuple[int, ...] = (1, 2, 3, 4)
+    path: Path,
+    images: tuple[int, ...],
+    attributes: tuple[int, ...],
+    levels: tuple[int, ...] = (1, 2, 3, 4),
 ) -> tuple[np.ndarray, np.ndarray]:
     """Presence and certainty, images × attributes, from rows `image attribute present certainty time …`.
 
@@ -152,7 +184,8 @@ def read_annotations(
     rows = 0
     for block in _blocks(path):
         image, attribute, present, level = (
-            column.positions(values) for column, values in zip(columns, block, strict=True)
+            column.positions(values)
+            for column, values in zip(columns, block, strict=True)
         )
         code.ravel()[image * len(attributes) + attribute] = present * 8 + level
         rows += len(image)
@@ -164,7 +197,9 @@ def read_annotations(
             f"attribute {attributes[a]}. The file is cut off or of another copy: get it anew"
         )
     if rows > code.size:
-        raise UserError(f"{path}: {rows} rows for {code.size} pairs of image and attribute: some are there twice")
+        raise UserError(
+            f"{path}: {rows} rows for {code.size} pairs of image and attribute: some are there twice"
+        )
     return code >= 8, code & 7
 
 
@@ -181,9 +216,13 @@ class _Column:
         """Where the values stand in the list; one that is not in it is an error."""
         end = len(self._places) - 1
         inside = len(values) == 0 or (values.min() >= 0 and values.max() <= end)
-        found = self._places[values if inside else np.clip(values.astype(np.int64), -1, end)]
+        found = self._places[
+            values if inside else np.clip(values.astype(np.int64), -1, end)
+        ]
         if len(found) and found.min() < 0:
-            raise UserError(f"{self._path}: unknown {self._name} {values[found < 0][0]}: it is not in {self._listed}")
+            raise UserError(
+                f"{self._path}: unknown {self._name} {values[found < 0][0]}: it is not in {self._listed}"
+            )
         return found
 
 
@@ -198,16 +237,22 @@ def _blocks(path: Path) -> Iterable[tuple[np.ndarray, ...]]:
         irregular.append(row.text)
         return "skip"
 
-    types = dict(zip(_COLUMNS, (pa.int32(), pa.int16(), pa.int8(), pa.int8()), strict=False))
+    types = dict(
+        zip(_COLUMNS, (pa.int32(), pa.int16(), pa.int8(), pa.int8()), strict=False)
+    )
     try:
         table = csv.read_csv(
             path,
             csv.ReadOptions(column_names=_COLUMNS, block_size=1 << 22),
             csv.ParseOptions(delimiter=" ", invalid_row_handler=set_aside),
-            csv.ConvertOptions(include_columns=list(types), column_types=types, null_values=[]),
+            csv.ConvertOptions(
+                include_columns=list(types), column_types=types, null_values=[]
+            ),
         )
     except (pa.ArrowInvalid, OSError) as error:
-        raise UserError(f"{path}: expected rows of `{' '.join(_COLUMNS)}`: {error}") from None
+        raise UserError(
+            f"{path}: expected rows of `{' '.join(_COLUMNS)}`: {error}"
+        ) from None
     for batch in table.to_batches():
         yield tuple(column.to_numpy() for column in batch.columns)
     for row in irregular:
@@ -216,24 +261,41 @@ def _blocks(path: Path) -> Iterable[tuple[np.ndarray, ...]]:
 
 def _irregular(row: str, path: Path) -> tuple[np.ndarray, ...]:
     fields = row.split()[: len(_COLUMNS) - 1]
-    if len(fields) < len(_COLUMNS) - 1 or not all(field.isdecimal() and len(field) < 9 for field in fields):
-        raise UserError(f"{path}: expected rows of `{' '.join(_COLUMNS)}`, found '{row[:80]}'")
+    if len(fields) < len(_COLUMNS) - 1 or not all(
+        field.isdecimal() and len(field) < 9 for field in fields
+    ):
+        raise UserError(
+            f"{path}: expected rows of `{' '.join(_COLUMNS)}`, found '{row[:80]}'"
+        )
     return tuple(np.array([int(field)]) for field in fields)
 
 
 def _read_npz_table(path: Path) -> Table:
     """Labels and votes of images that are not here: `y`, `Z` (packed bits or not), `class_names`, `attribute_names`."""
     arrays = read_npz(path)
-    missing = [key for key in ("y", "Z", "class_names", "attribute_names") if key not in arrays]
+    missing = [
+        key for key in ("y", "Z", "class_names", "attribute_names") if key not in arrays
+    ]
     if missing:
-        raise UserError(f"{path}: {', '.join(missing)} missing; it has {', '.join(arrays) or 'nothing'}")
-    classes, attributes = (tuple(map(str, np.ravel(arrays[key]))) for key in ("class_names", "attribute_names"))
+        raise UserError(
+            f"{path}: {', '.join(missing)} missing; it has {', '.join(arrays) or 'nothing'}"
+        )
+    classes, attributes = (
+        tuple(map(str, np.ravel(arrays[key])))
+        for key in ("class_names", "attribute_names")
+    )
     names, y, Z = row_names(arrays, path), labels(arrays, path), arrays["Z"]
-    packed = Z.dtype == np.uint8 and Z.ndim == 2 and Z.shape[1] == -(-len(attributes) // 8) != len(attributes)
+    packed = (
+        Z.dtype == np.uint8
+        and Z.ndim == 2
+        and Z.shape[1] == -(-len(attributes) // 8) != len(attributes)
+    )
     if packed:
         Z = np.unpackbits(Z, axis=1, count=len(attributes))
     if Z.shape != (len(y), len(attributes)):
-        raise UserError(f"{path}: Z has shape {Z.shape}, expected ({len(y)}, {len(attributes)}), or its packed bits")
+        raise UserError(
+            f"{path}: Z has shape {Z.shape}, expected ({len(y)}, {len(attributes)}), or its packed bits"
+        )
     if len(names) != len(y):
         raise UserError(f"{path}: {len(names)} names for {len(y)} labels in y")
     if not np.isin(Z, (0, 1)).all():

@@ -47,31 +47,64 @@ class World:
     background_samples: int = 20
 
     def __post_init__(self):
-        self._require(("families", "appearance_factors"), lambda value: value >= 1, "1 or more")
-        self._require(("marks", "popularity", "variety", "likeness"), lambda value: value > 0, "a number above 0")
-        shares = ("unnameable", "annotator_miss", "annotator_err", "detector_instance", "appearance_own")
+        self._require(
+            ("families", "appearance_factors"), lambda value: value >= 1, "1 or more"
+        )
+        self._require(
+            ("marks", "popularity", "variety", "likeness"),
+            lambda value: value > 0,
+            "a number above 0",
+        )
+        shares = (
+            "unnameable",
+            "annotator_miss",
+            "annotator_err",
+            "detector_instance",
+            "appearance_own",
+        )
         self._require(shares, lambda value: 0 <= value <= 1, "a share between 0 and 1")
         counts = ("draw", "background_classes", "background_samples")
-        scales = ("difficulty", "detector_noise", "appearance_between", "appearance_within")
+        scales = (
+            "difficulty",
+            "detector_noise",
+            "appearance_between",
+            "appearance_within",
+        )
         self._require(counts + scales, lambda value: value >= 0, "0 or more")
 
-    def _require(self, names: tuple[str, ...], good: Callable[[float], bool], expected: str) -> None:
+    def _require(
+        self, names: tuple[str, ...], good: Callable[[float], bool], expected: str
+    ) -> None:
         for name in names:
             if not good(getattr(self, name)):
-                raise UserError(f"dataset.{name}={getattr(self, name)}, expected {expected}")
+                raise UserError(
+                    f"dataset.{name}={getattr(self, name)}, expected {expected}"
+                )
 
 
-def generate(world: World, class_sizes: Sequence[int], groups: Sequence[int], names: Names) -> Data:
+def generate(
+    world: World, class_sizes: Sequence[int], groups: Sequence[int], names: Names
+) -> Data:
     """Draw a data set of classes of these sizes over these groups of features, with other classes as background."""
     n_classes = len(class_sizes) + world.background_classes
-    y = np.repeat(np.arange(n_classes), (*class_sizes, *[world.background_samples] * world.background_classes))
+    y = np.repeat(
+        np.arange(n_classes),
+        (*class_sizes, *[world.background_samples] * world.background_classes),
+    )
     family = stream(world.draw, "families").permutation(n_classes) % world.families
     prototypes = _prototypes(world, groups, family)
-    shown = stream(world.draw, "samples").random((len(y), prototypes.shape[1])) < prototypes[y]
+    shown = (
+        stream(world.draw, "samples").random((len(y), prototypes.shape[1]))
+        < prototypes[y]
+    )
     X = _detect(world, prototypes, shown, y, family).astype(np.float32)
     Z = _annotate(world, shown)
     few = y < len(class_sizes)
-    others = Data(y=y[~few] - len(class_sizes), Z=Z[~few], X=X[~few]) if (~few).any() else None
+    others = (
+        Data(y=y[~few] - len(class_sizes), Z=Z[~few], X=X[~few])
+        if (~few).any()
+        else None
+    )
     return Data(
         y=y[few],
         Z=Z[few],
@@ -90,7 +123,11 @@ def _prototypes(world: World, groups: Sequence[int], family: np.ndarray) -> np.n
     for size in groups:
         popularity = rng.dirichlet(np.full(size, world.popularity))
         families = _dirichlet(rng, world.variety * popularity, world.families)
-        blocks.append(np.vstack([_dirichlet(rng, world.likeness * families[f], 1) for f in family]))
+        blocks.append(
+            np.vstack(
+                [_dirichlet(rng, world.likeness * families[f], 1) for f in family]
+            )
+        )
     return np.minimum(np.hstack(blocks) * (world.marks / len(groups)), 0.97)
 
 
@@ -104,12 +141,20 @@ def _annotate(world: World, shown: np.ndarray) -> np.ndarray:
     rng = stream(world.draw, "annotators")
     luck = rng.random(shown.shape)
     marks = np.where(shown, luck >= world.annotator_miss, luck < world.annotator_err)
-    unnameable = rng.permutation(shown.shape[1])[: round(world.unnameable * shown.shape[1])]
+    unnameable = rng.permutation(shown.shape[1])[
+        : round(world.unnameable * shown.shape[1])
+    ]
     marks[:, unnameable] = False
     return marks
 
 
-def _detect(world: World, prototypes: np.ndarray, shown: np.ndarray, y: np.ndarray, family: np.ndarray) -> np.ndarray:
+def _detect(
+    world: World,
+    prototypes: np.ndarray,
+    shown: np.ndarray,
+    y: np.ndarray,
+    family: np.ndarray,
+) -> np.ndarray:
     """Detector scores in (0, 1)."""
     rng = stream(world.draw, "detectors")
     k, d = world.appearance_factors, prototypes.shape[1]
@@ -119,10 +164,23 @@ def _detect(world: World, prototypes: np.ndarray, shown: np.ndarray, y: np.ndarr
     looks = np.sqrt(1 - own) * rng.normal(size=(world.families, k))[family]
     looks += np.sqrt(own) * rng.normal(size=(len(family), k))
     appearance = world.appearance_between * looks[y]
-    appearance += world.difficulty * world.appearance_within * rng.normal(size=(len(y), k))
+    appearance += (
+        world.difficulty * world.appearance_within * rng.normal(size=(len(y), k))
+    )
     noise = world.difficulty * world.detector_noise * rng.standard_normal((len(y), d))
 
     base = prototypes.mean(axis=0)
-    evidence = (1 - world.detector_instance) * prototypes[y] + world.detector_instance * shown - base
-    prior = world.detector_bias * np.log((base + 0.01) / (1 - base)) + world.detector_offset
-    return 1 / (1 + np.exp(-(prior + world.detector_gain * evidence + appearance @ loadings + noise)))
+    evidence = (
+        (1 - world.detector_instance) * prototypes[y]
+        + world.detector_instance * shown
+        - base
+    )
+    prior = (
+        world.detector_bias * np.log((base + 0.01) / (1 - base)) + world.detector_offset
+    )
+    return 1 / (
+        1
+        + np.exp(
+            -(prior + world.detector_gain * evidence + appearance @ loadings + noise)
+        )
+    )

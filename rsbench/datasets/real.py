@@ -55,18 +55,31 @@ class RealOrSimulated:
         if root is not None:
             return self._read(root)
         self._say_idle()
-        return dataclasses.replace(self._simulate(), how_to_get_real=self.how_to_get_real)
+        return dataclasses.replace(
+            self._simulate(), how_to_get_real=self.how_to_get_real
+        )
 
     def _say_idle(self) -> None:
         """Warn of settings that the stand-in does not know."""
-        idle = [name for name, default in self._defaults().items() if getattr(self, name) != default]
+        idle = [
+            name
+            for name, default in self._defaults().items()
+            if getattr(self, name) != default
+        ]
         if idle:
-            log.warning("the stand-in knows no %s: without effect", ", ".join(f"dataset.{name}" for name in idle))
+            log.warning(
+                "the stand-in knows no %s: without effect",
+                ", ".join(f"dataset.{name}" for name in idle),
+            )
 
     def _defaults(self) -> dict[str, Any]:
         """Settings that only the real data set knows, with their default values."""
         parameters = inspect.signature(type(self)).parameters.values()
-        return {p.name: p.default for p in parameters if p.name not in ("source", "root", *self.simulated_settings)}
+        return {
+            p.name: p.default
+            for p in parameters
+            if p.name not in ("source", "root", *self.simulated_settings)
+        }
 
     def find(self) -> Path | None:
         """Where the real data set is; None if the stand-in is to be taken."""

@@ -20,7 +20,13 @@ def check_split(split: Any) -> None:
     if isinstance(split, Sequence) and len(split) == len(PARTS):
         if all(isinstance(part, str) for part in split):
             return
-        if all(is_number(part) and float(part).is_integer() and part >= 0 for part in split) and split[2] >= 2:
+        if (
+            all(
+                is_number(part) and float(part).is_integer() and part >= 0
+                for part in split
+            )
+            and split[2] >= 2
+        ):
             return
     raise UserError(
         f"dataset.split={split}: expected counts of classes for {', '.join(PARTS)}, such as [100,50,50] with 2 or more "
@@ -28,7 +34,9 @@ def check_split(split: Any) -> None:
     )
 
 
-def split_classes(split: Any, classes: Sequence[str], seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def split_classes(
+    split: Any, classes: Sequence[str], seed: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Numbers of the classes for training, validation and few-shot learning, each in ascending order.
 
     Counts are drawn by the seed. One file names the few-shot classes; a third of the others, drawn by
@@ -41,10 +49,14 @@ def split_classes(split: Any, classes: Sequence[str], seed: int) -> tuple[np.nda
         parts = [others[len(others) // 3 :], others[: len(others) // 3], few]
     elif isinstance(split[0], str):
         parts = [_named(Path(file), classes) for file in split]
-        twice = [np.intersect1d(parts[i], parts[j]) for i, j in ((0, 1), (0, 2), (1, 2))]
+        twice = [
+            np.intersect1d(parts[i], parts[j]) for i, j in ((0, 1), (0, 2), (1, 2))
+        ]
         if any(map(len, twice)):
             name = classes[np.concatenate(twice)[0]]
-            raise UserError(f"dataset.split: {name} is in two of the files {', '.join(split)}")
+            raise UserError(
+                f"dataset.split: {name} is in two of the files {', '.join(split)}"
+            )
     else:
         counts = [int(part) for part in split]
         if sum(counts) > len(classes):
@@ -55,7 +67,9 @@ def split_classes(split: Any, classes: Sequence[str], seed: int) -> tuple[np.nda
             )
         parts = np.split(order[: sum(counts)], np.cumsum(counts)[:2])
     if len(parts[2]) < 2:
-        raise UserError(f"dataset.split={split}: {len(parts[2])} few-shot classes; at least two are needed")
+        raise UserError(
+            f"dataset.split={split}: {len(parts[2])} few-shot classes; at least two are needed"
+        )
     train, validation, few = (np.sort(part) for part in parts)
     return train, validation, few
 
@@ -63,14 +77,18 @@ def split_classes(split: Any, classes: Sequence[str], seed: int) -> tuple[np.nda
 def _named(path: Path, classes: Sequence[str]) -> np.ndarray:
     """Numbers of the classes that a file names, one a line, with or without CUB's number before the name."""
     if not path.is_file():
-        raise UserError(f"dataset.split: there is no file {path} (seen from {Path.cwd()})")
+        raise UserError(
+            f"dataset.split: there is no file {path} (seen from {Path.cwd()})"
+        )
     numbers = {name.partition(".")[2] or name: i for i, name in enumerate(classes)}
     numbers |= {name: i for i, name in enumerate(classes)}
     found = []
     for name in read_lines(path):
         if name not in numbers:
             near = did_you_mean(name, numbers).partition("Known")[0]
-            raise UserError(f"{path}: '{name}' is no class of the data set with images. {near}".rstrip())
+            raise UserError(
+                f"{path}: '{name}' is no class of the data set with images. {near}".rstrip()
+            )
         found.append(numbers[name])
     if len(set(found)) < len(found):
         raise UserError(f"{path} names a class twice")

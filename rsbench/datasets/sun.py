@@ -14,7 +14,14 @@ from rsbench.core.seeds import stream
 from rsbench.datasets.generative import World, generate
 from rsbench.datasets.real import Archive, RealOrSimulated, Source, take
 from rsbench.datasets.sun_files import Scan, image_of, list_annotations, scan, scene_of
-from rsbench.datasets.tags import Decision, TagMap, Vocabulary, clean, find_matcher, read_vocabulary
+from rsbench.datasets.tags import (
+    Decision,
+    TagMap,
+    Vocabulary,
+    clean,
+    find_matcher,
+    read_vocabulary,
+)
 from rsbench.errors import UserError
 
 #: What the paper counted in SUN, beside which `Tags.summary` stands.
@@ -68,17 +75,26 @@ class Tags:
         """The counts that the paper gives, for the data at hand, and what was left out."""
         counts, decisions = self.counts, self.decisions()
         matched = [decision for decision in decisions if decision.terms]
-        repeats = [len(tags) / len({clean(tag) for tag in tags}) for tags in self.tags if tags]
+        repeats = [
+            len(tags) / len({clean(tag) for tag in tags}) for tags in self.tags if tags
+        ]
         return {
             "tags_as_typed": len(counts),
             "tags_cleaned": len(decisions),
             "annotations": sum(counts.values()),
             "images": len(self.tags),
             "scenes": self.scenes,
-            "median_times_a_tag_is_in_an_image": float(np.median(repeats)) if repeats else 0.0,
+            "median_times_a_tag_is_in_an_image": float(np.median(repeats))
+            if repeats
+            else 0.0,
             "tags_matched": len(matched),
-            "terms_matched": len({term for decision in matched for term in decision.terms}),
-            **{f"left out, {cause}": count for cause, count in sorted(self.left_out.items())},
+            "terms_matched": len(
+                {term for decision in matched for term in decision.terms}
+            ),
+            **{
+                f"left out, {cause}": count
+                for cause, count in sorted(self.left_out.items())
+            },
         }
 
 
@@ -142,7 +158,10 @@ class SUN(RealOrSimulated):
                 "(data explain: --vocabulary FILE)"
             )
         mapping = TagMap(read_vocabulary(Path(self.vocabulary)), self.matcher)
-        left_out = {**found.left_out, **({"empty names": found.empty_names} if found.empty_names else {})}
+        left_out = {
+            **found.left_out,
+            **({"empty names": found.empty_names} if found.empty_names else {}),
+        }
         return Tags(found.tags, len(set(found.scenes)), mapping, left_out)
 
     def _read(self, root: Path) -> Data:
@@ -150,7 +169,9 @@ class SUN(RealOrSimulated):
         tags = self._tags(found)
         Z = tags.mapping.votes(found.tags)
         if not Z.any():
-            raise UserError(f"no tag of {root} matches any term of {self.vocabulary}: is it the right vocabulary?")
+            raise UserError(
+                f"no tag of {root} matches any term of {self.vocabulary}: is it the right vocabulary?"
+            )
         scenes, y = np.unique(found.scenes, return_inverse=True)
         large = np.bincount(y)[y] >= self.background_below
         kept, labels = np.unique(y[large], return_inverse=True)
@@ -165,7 +186,9 @@ class SUN(RealOrSimulated):
             y=labels,
             Z=Z[large],
             images=take(images, np.flatnonzero(large)),
-            training=Training(take(images, others), y[others], Z[others], np.zeros(len(others), bool)),
+            training=Training(
+                take(images, others), y[others], Z[others], np.zeros(len(others), bool)
+            ),
             on_bad_image=self.on_bad_image,
             names=Names(tags.mapping.vocabulary.terms, tuple(scenes[c] for c in kept)),
             details={"tags": tags.summary()},
@@ -174,9 +197,14 @@ class SUN(RealOrSimulated):
     def status(self, root: Path) -> tuple[bool, str]:
         """Whether the folder is complete, and what is in it."""
         files, _ = list_annotations(root)
-        missing = sum(not image_of(root, file[: -len(".xml")]).exists() for file in files)
+        missing = sum(
+            not image_of(root, file[: -len(".xml")]).exists() for file in files
+        )
         scenes = {scene_of(file) for file in files}
-        return not missing, f"{len(files) - missing:,} of {len(files):,} annotated images, {len(scenes):,} scenes"
+        return (
+            not missing,
+            f"{len(files) - missing:,} of {len(files):,} annotated images, {len(scenes):,} scenes",
+        )
 
     def _draw(self) -> Data:
         sizes = class_sizes()
@@ -204,27 +232,55 @@ class SUN(RealOrSimulated):
         """The stand-in; its annotations go the real ones' way, typed as tags, cleaned and matched."""
         data = self._draw()
         tags = self._simulated_tags(data)
-        return dataclasses.replace(data, Z=tags.mapping.votes(tags.tags), details={"tags": tags.summary()})
+        return dataclasses.replace(
+            data, Z=tags.mapping.votes(tags.tags), details={"tags": tags.summary()}
+        )
 
 
 #: How simulated annotators type a term; `{}` is the term.
 _TYPED = (
-    *("{}", "{}", "{}", "{}s", "{}_occluded", "{}_crop", "{} crop", "{}_occlulded", "{} occluded", "{}_cropped"),
-    *("{}s_occluded_crop", "{} crop crop", "big {}", "old {}_crop", "{} ocluded", "{}s"),
+    *(
+        "{}",
+        "{}",
+        "{}",
+        "{}s",
+        "{}_occluded",
+        "{}_crop",
+        "{} crop",
+        "{}_occlulded",
+        "{} occluded",
+        "{}_cropped",
+    ),
+    *(
+        "{}s_occluded_crop",
+        "{} crop crop",
+        "big {}",
+        "old {}_crop",
+        "{} ocluded",
+        "{}s",
+    ),
 )
 #: Things in the scene that the vocabulary has no term for.
 _UNKNOWN = ("thingamajig", "whatnot_crop", "{} doohickey", "gizmo_occluded")
 
 
-def type_tags(Z: np.ndarray, terms: Sequence[str], draw: int) -> tuple[tuple[str, ...], ...]:
+def type_tags(
+    Z: np.ndarray, terms: Sequence[str], draw: int
+) -> tuple[tuple[str, ...], ...]:
     """Tags for each sample, as people type them: with suffixes, typos and compounds, and some that match nothing."""
     rng = stream(draw, "tags")
     rows = []
     for marked in Z:
-        names = [terms[j] for j in np.flatnonzero(marked).tolist() for _ in range(int(rng.integers(1, 4)))]
+        names = [
+            terms[j]
+            for j in np.flatnonzero(marked).tolist()
+            for _ in range(int(rng.integers(1, 4)))
+        ]
         ways = rng.integers(len(_TYPED), size=len(names)).tolist()
         unknown = rng.integers(len(_UNKNOWN), size=2).tolist()
-        typed = [_TYPED[way].format(name) for way, name in zip(ways, names, strict=True)]
+        typed = [
+            _TYPED[way].format(name) for way, name in zip(ways, names, strict=True)
+        ]
         rows.append((*typed, *(_UNKNOWN[way].format(terms[0]) for way in unknown)))
     return tuple(rows)
 
@@ -238,5 +294,7 @@ def pseudo_words(n: int) -> tuple[str, ...]:
 def class_sizes() -> tuple[int, ...]:
     """Class sizes that meet every bound in BOUNDS exactly, largest first."""
     bounds, counts = zip(*BOUNDS, strict=True)
-    within = np.floor(np.interp(np.arange(1, counts[-1] + 1), counts, bounds)).astype(int)
+    within = np.floor(np.interp(np.arange(1, counts[-1] + 1), counts, bounds)).astype(
+        int
+    )
     return (*TOO_LARGE, *within.tolist(), *TOO_SMALL)

@@ -53,12 +53,22 @@ def scan(root: Path) -> Scan:
     listed, excluded = list_annotations(root)
     causes = Counter({"in " + " or ".join(EXCLUDED): excluded} if excluded else {})
     with ThreadPoolExecutor(cores()) as pool:
-        hashes = dict(zip(listed, pool.map(_hash, [root / "Annotations" / file for file in listed]), strict=True))
+        hashes = dict(
+            zip(
+                listed,
+                pool.map(_hash, [root / "Annotations" / file for file in listed]),
+                strict=True,
+            )
+        )
     causes.update(cause for cause in hashes.values() if isinstance(cause, str))
     files = [file for file, found in hashes.items() if isinstance(found, bytes)]
 
     def parse() -> dict[str, np.ndarray]:
-        return {"scan": np.frombuffer(json.dumps(_parse_all(root, files)).encode(), np.uint8)}
+        return {
+            "scan": np.frombuffer(
+                json.dumps(_parse_all(root, files)).encode(), np.uint8
+            )
+        }
 
     key = key_of("sun 2", [[file, hashes[file].hex()] for file in files])  # type: ignore[union-attr]
     known = Cache("annotations").make(key, "reading SUN's annotations", parse)
@@ -66,7 +76,9 @@ def scan(root: Path) -> Scan:
     causes.update(result for result in results if isinstance(result, str))
     used = [i for i, result in enumerate(results) if not isinstance(result, str)]
     if not used:
-        raise UserError(f"{root / 'Annotations'}: none of {len(listed)} annotations can be used: {dict(causes)}")
+        raise UserError(
+            f"{root / 'Annotations'}: none of {len(listed)} annotations can be used: {dict(causes)}"
+        )
     return Scan(
         images=tuple(files[i][: -len(".xml")] for i in used),
         scenes=tuple(scene_of(files[i]) for i in used),
@@ -99,18 +111,29 @@ def list_annotations(root: Path) -> tuple[list[str], int]:
     """Annotation files in order, as paths below Annotations, and how many are of excluded scenes or of none."""
     folder = root / "Annotations"
     if not folder.is_dir():
-        raise UserError(f"{root}: no folder Annotations in it, so it is not the SUN database: dataset.root=…/SUN2012")
+        raise UserError(
+            f"{root}: no folder Annotations in it, so it is not the SUN database: dataset.root=…/SUN2012"
+        )
     found, excluded = [], 0
     for place, folders, names in os.walk(folder):
         folders.sort()
         within = Path(place).relative_to(folder)
-        files = [(within / name).as_posix() for name in sorted(names) if name.lower().endswith(".xml")]
-        if set(EXCLUDED) & {part.lower() for part in within.parts} or len(within.parts) < 2:
+        files = [
+            (within / name).as_posix()
+            for name in sorted(names)
+            if name.lower().endswith(".xml")
+        ]
+        if (
+            set(EXCLUDED) & {part.lower() for part in within.parts}
+            or len(within.parts) < 2
+        ):
             excluded += len(files)
         else:
             found += files
     if not found:
-        raise UserError(f"{folder}: no annotations (<letter>/<scene>/*.xml) in it, {excluded} of excluded scenes")
+        raise UserError(
+            f"{folder}: no annotations (<letter>/<scene>/*.xml) in it, {excluded} of excluded scenes"
+        )
     return found, excluded
 
 
@@ -137,7 +160,9 @@ def _parse_all(root: Path, files: list[str]) -> list[list[str] | str]:
     return results
 
 
-def _parse_chunks(folder: str, chunks: list[list[str]], many: bool) -> Iterator[list[list[str] | str]]:
+def _parse_chunks(
+    folder: str, chunks: list[list[str]], many: bool
+) -> Iterator[list[list[str] | str]]:
     # Other ways to start processes run the caller's script again, which may not expect that.
     if not many or cores() == 1 or sys.platform != "linux":
         yield from (parse_chunk(folder, chunk) for chunk in chunks)
@@ -167,7 +192,9 @@ def object_names(content: bytes) -> list[str]:
     """Names of the objects in a LabelMe annotation, as typed; empty where there is none. Deleted objects are gone."""
     if b"\0" in content:
         raise UnusableError("encoding")
-    if b"<!DOCTYPE" in content or b"<!ENTITY" in content:  # LabelMe writes neither; bombs need them
+    if (
+        b"<!DOCTYPE" in content or b"<!ENTITY" in content
+    ):  # LabelMe writes neither; bombs need them
         raise UnusableError("declares entities")
     declared = re.match(_DECLARATION, content)
     try:

@@ -44,10 +44,21 @@ class Synthetic(World):
     def __post_init__(self):
         super().__post_init__()
         self._require(("classes",), lambda value: value >= 2, "2 or more")
-        self._require(("samples", "groups", "group_size"), lambda value: value >= 1, "1 or more")
+        self._require(
+            ("samples", "groups", "group_size"), lambda value: value >= 1, "1 or more"
+        )
 
     def load(self) -> Data:
         """Draw the data set."""
-        features = tuple(f"group{g}.value{v}" for g in range(self.groups) for v in range(self.group_size))
+        features = tuple(
+            f"group{g}.value{v}"
+            for g in range(self.groups)
+            for v in range(self.group_size)
+        )
         names = Names(features, tuple(f"class{c}" for c in range(self.classes)))
-        return generate(self, (self.samples,) * self.classes, (self.group_size,) * self.groups, names)
+        return generate(
+            self,
+            (self.samples,) * self.classes,
+            (self.group_size,) * self.groups,
+            names,
+        )

@@ -36,7 +36,9 @@ def clean(tag: str) -> str:
     words = [part for word in text.split() for part in _apart(word.strip(_EDGES))]
     while len(words) > 1 and _is_suffix(words[-1]):
         words.pop()
-    if len(words) > 2 and words[-1].isdecimal() and _is_suffix(words[-2]):  # "table crop 2"
+    if (
+        len(words) > 2 and words[-1].isdecimal() and _is_suffix(words[-2])
+    ):  # "table crop 2"
         return clean(" ".join(words[:-1]))
     return " ".join(words)
 
@@ -45,7 +47,10 @@ def _apart(word: str) -> list[str]:
     """A word, or a word and the suffix that is joined to it by other than a space."""
     joints = list(_JOINTS.finditer(word))
     if joints and _is_suffix(word[joints[-1].end() :]):
-        return [*_apart(word[: joints[-1].start()].strip(_EDGES)), word[joints[-1].end() :]]
+        return [
+            *_apart(word[: joints[-1].start()].strip(_EDGES)),
+            word[joints[-1].end() :],
+        ]
     return [word] if word else []
 
 
@@ -55,7 +60,10 @@ def _is_suffix(word: str) -> bool:
     if word in _SUFFIXES or word in _WORDS_OF_THEIR_OWN:
         return word in _SUFFIXES
     for start, (right, least) in _MISSPELT.items():
-        if word.startswith(start) and difflib.SequenceMatcher(None, word, right).ratio() >= least:
+        if (
+            word.startswith(start)
+            and difflib.SequenceMatcher(None, word, right).ratio() >= least
+        ):
             return True
     return False
 
@@ -95,9 +103,13 @@ def read_vocabulary(path: Path) -> Vocabulary:
     for number, line in enumerate(lines, 1):
         term = line.partition(",")[0].strip()
         if not term:
-            raise UserError(f"{path}, line {number}: empty; expected a term, alone or before a comma")
+            raise UserError(
+                f"{path}, line {number}: empty; expected a term, alone or before a comma"
+            )
         if term in terms:
-            raise UserError(f"{path}, line {number}: '{term}' is there already, in line {terms[term]}")
+            raise UserError(
+                f"{path}, line {number}: '{term}' is there already, in line {terms[term]}"
+            )
         terms[term] = number
     return Vocabulary(tuple(terms))
 
@@ -128,7 +140,9 @@ MATCHERS: dict[str, Matcher] = {"second": _second, "head": _head, "single": _sin
 def find_matcher(name: str) -> Matcher:
     """The way to match of that name."""
     if name not in MATCHERS:
-        raise UserError(f"dataset.matcher='{name}' is unknown. {did_you_mean(name, MATCHERS)}")
+        raise UserError(
+            f"dataset.matcher='{name}' is unknown. {did_you_mean(name, MATCHERS)}"
+        )
     return MATCHERS[name]
 
 
@@ -155,12 +169,17 @@ class TagMap:
         """Numbers of the terms that a tag, as typed, stands for."""
         if tag not in self._terms:
             word = self._matcher(clean(tag).split())
-            self._terms[tag] = self.vocabulary.by_stem.get(stem(word), []) if word else []
+            self._terms[tag] = (
+                self.vocabulary.by_stem.get(stem(word), []) if word else []
+            )
         return self._terms[tag]
 
     def votes(self, tags: Iterable[Iterable[str]]) -> np.ndarray:
         """One row for each sample's tags: which terms they mark."""
-        rows = [sorted({term for tag in marked for term in self.terms(tag)}) for marked in tags]
+        rows = [
+            sorted({term for tag in marked for term in self.terms(tag)})
+            for marked in tags
+        ]
         Z = np.zeros((len(rows), len(self.vocabulary.terms)), bool)
         for row, terms in zip(Z, rows, strict=True):
             row[terms] = True
@@ -172,10 +191,23 @@ class TagMap:
         for typed, count in counts.items():
             cleaned.setdefault(clean(typed), {})[typed] = count
         found = []
-        for tag, forms in sorted(cleaned.items(), key=lambda item: (-sum(item[1].values()), item[0])):
-            word, terms = self._matcher(tag.split()), tuple(self.vocabulary.terms[i] for i in self.terms(tag))
+        for tag, forms in sorted(
+            cleaned.items(), key=lambda item: (-sum(item[1].values()), item[0])
+        ):
+            word, terms = (
+                self._matcher(tag.split()),
+                tuple(self.vocabulary.terms[i] for i in self.terms(tag)),
+            )
             typed_forms = tuple(sorted(forms, key=lambda form: (-forms[form], form)))
-            found.append(Decision(tag, sum(forms.values()), terms, _why(tag, word, bool(terms)), typed_forms))
+            found.append(
+                Decision(
+                    tag,
+                    sum(forms.values()),
+                    terms,
+                    _why(tag, word, bool(terms)),
+                    typed_forms,
+                )
+            )
         return found
 
 

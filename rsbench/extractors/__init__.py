@@ -8,7 +8,13 @@ from rsbench.extractors.clip import ClipAttributes
 from rsbench.extractors.precomputed import Precomputed
 from rsbench.extractors.visual_concepts import VisualConcepts
 
-__all__ = ["ClipAttributes", "NoExtractor", "Precomputed", "ResNet50Attributes", "VisualConcepts"]
+__all__ = [
+    "ClipAttributes",
+    "NoExtractor",
+    "Precomputed",
+    "ResNet50Attributes",
+    "VisualConcepts",
+]
 
 
 class NoExtractor:
@@ -16,7 +22,9 @@ class NoExtractor:
 
     def extract(self, data: Data) -> Data:
         """An error: there is nothing here to make features with."""
-        raise UserError("the data set has images but no features, and extractor=none makes none: extractor=NAME")
+        raise UserError(
+            "the data set has images but no features, and extractor=none makes none: extractor=NAME"
+        )
 
 
 @hookimpl

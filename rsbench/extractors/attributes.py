@@ -46,5 +46,7 @@ class ResNet50Attributes(Recipe):
         """Scores of the attributes as features; those of the detectors' training classes as background."""
         backbone = find_backbone(self.backbone, self.device, self.precision)
         batch_size = batch_images(self.batch_size, self.device)
-        features, bad = image_features(data.all_images, backbone, batch_size, self.workers)
+        features, bad = image_features(
+            data.all_images, backbone, batch_size, self.workers
+        )
         return detect(data, features, bad, self, {"backbone": self.backbone})

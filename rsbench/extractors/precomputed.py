@@ -47,14 +47,18 @@ class Precomputed(Recipe):
     def extract(self, data: Data) -> Data:
         """The file's scores as features, or those of detectors trained on its features."""
         if not self.path:
-            raise UserError("extractor=precomputed needs a file: extractor.path=FILE.npz (or .npy, .mat, .h5)")
+            raise UserError(
+                "extractor=precomputed needs a file: extractor.path=FILE.npz (or .npy, .mat, .h5)"
+            )
         path = Path(self.path)
         arrays = read_arrays(path)
         key = self._key(arrays, path)
         values, names = self._rows(arrays, key, path)
         content = self.content if self.content != "auto" else key
         rows = match_names(data.all_images, names, path)
-        bad = dict.fromkeys(np.flatnonzero(rows < 0).tolist(), f"{path} has no row for it")
+        bad = dict.fromkeys(
+            np.flatnonzero(rows < 0).tolist(), f"{path} has no row for it"
+        )
         if len(bad) == len(rows):
             raise UserError(
                 f"{path}: none of the data set's {len(rows)} images is in it. The file names its first row "
@@ -70,14 +74,18 @@ class Precomputed(Recipe):
         known = [key for key in ("features", "scores", "array") if key in arrays]
         key = self.array or (known[0] if len(known) == 1 else "")
         if key not in arrays:
-            raise UserError(f"{path}: which array? extractor.array=NAME; it has {', '.join(arrays) or 'nothing'}")
+            raise UserError(
+                f"{path}: which array? extractor.array=NAME; it has {', '.join(arrays) or 'nothing'}"
+            )
         if self.content == "auto" and key not in ("features", "scores"):
             raise UserError(
                 f"{path}: is '{key}' features or scores? extractor.content=features or extractor.content=scores"
             )
         return key
 
-    def _rows(self, arrays: dict[str, np.ndarray], key: str, path: Path) -> tuple[np.ndarray, tuple[Path, ...]]:
+    def _rows(
+        self, arrays: dict[str, np.ndarray], key: str, path: Path
+    ) -> tuple[np.ndarray, tuple[Path, ...]]:
         """The array with one row per name, and the names."""
         if self.names_file:
             names = tuple(Path(line) for line in read_lines(Path(self.names_file)))
@@ -85,11 +93,15 @@ class Precomputed(Recipe):
             names = row_names(arrays, path)
         values = arrays[key]
         if values.ndim != 2 or values.size == 0 or values.dtype.kind != "f":
-            raise UserError(f"{path}: {key} has shape {values.shape} and type {values.dtype}, expected images × floats")
+            raise UserError(
+                f"{path}: {key} has shape {values.shape} and type {values.dtype}, expected images × floats"
+            )
         if len(values) != len(names) and values.shape[1] == len(names):
             values = values.T  # one column per image, as Matlab users have it
         if len(values) != len(names):
-            raise UserError(f"{path}: {key} has {len(values)} rows, but there are {len(names)} names")
+            raise UserError(
+                f"{path}: {key} has {len(values)} rows, but there are {len(names)} names"
+            )
         return values, names
 
 
@@ -101,10 +113,18 @@ def match_names(images: list[Path], names: tuple[Path, ...], where: Path) -> np.
     """
     most = min(len(name.parts) for name in names)
     if most == 0:
-        raise UserError(f"{where}: row {[len(name.parts) for name in names].index(0)} has an empty name")
-    telling = [k for k in range(1, min(most, 3) + 1) if len({image.parts[-k:][0] for image in images}) > 1]
+        raise UserError(
+            f"{where}: row {[len(name.parts) for name in names].index(0)} has an empty name"
+        )
+    telling = [
+        k
+        for k in range(1, min(most, 3) + 1)
+        if len({image.parts[-k:][0] for image in images}) > 1
+    ]
     for depth in range(max([min(2, most), *telling]), most + 1):
-        wanted, offered = ([_last_parts(path, depth) for path in paths] for paths in (images, names))
+        wanted, offered = (
+            [_last_parts(path, depth) for path in paths] for paths in (images, names)
+        )
         if len(set(wanted)) == len(wanted) and len(set(offered)) == len(offered):
             break
     else:
@@ -113,11 +133,18 @@ def match_names(images: list[Path], names: tuple[Path, ...], where: Path) -> np.
     return np.array([rows.get(name, -1) for name in wanted])
 
 
-def _raise_ambiguous(wanted: list[tuple[str, ...]], offered: list[tuple[str, ...]], where: Path) -> NoReturn:
-    for paths, what in ((offered, "rows are named"), (wanted, "images of the data set are called")):
+def _raise_ambiguous(
+    wanted: list[tuple[str, ...]], offered: list[tuple[str, ...]], where: Path
+) -> NoReturn:
+    for paths, what in (
+        (offered, "rows are named"),
+        (wanted, "images of the data set are called"),
+    ):
         twice = [name for name, count in Counter(paths).items() if count > 1]
         if twice:
-            raise UserError(f"{where}: two {what} {'/'.join(twice[0])}: give names with more of their folders")
+            raise UserError(
+                f"{where}: two {what} {'/'.join(twice[0])}: give names with more of their folders"
+            )
     raise AssertionError("names are unique")
 
 
@@ -126,8 +153,12 @@ def _last_parts(path: Path, depth: int) -> tuple[str, ...]:
     return (*path.parts[:-1], stem)[-depth:]
 
 
-def _check_finite(features: np.ndarray, values: np.ndarray, rows: np.ndarray, path: Path, key: str) -> None:
+def _check_finite(
+    features: np.ndarray, values: np.ndarray, rows: np.ndarray, path: Path, key: str
+) -> None:
     wrong = np.argwhere(~np.isfinite(features) & (rows >= 0)[:, None])
     if len(wrong):
         i, j = wrong[0]
-        raise UserError(f"{path}: {key}[{rows[i]}, {j}] is {values[rows[i], j]}; features must be finite")
+        raise UserError(
+            f"{path}: {key}[{rows[i]}, {j}] is {values[rows[i], j]}; features must be finite"
+        )

@@ -60,7 +60,9 @@ class VisualConcepts:
         """Refuse what could only fail later."""
         check_counts(self)
         if self.image_size < 224:
-            raise UserError(f"extractor.image_size={self.image_size}: the network needs 224 or more")
+            raise UserError(
+                f"extractor.image_size={self.image_size}: the network needs 224 or more"
+            )
 
     def extract(self, data: Data) -> Data:
         """Scores of the terms as features."""
@@ -71,15 +73,35 @@ class VisualConcepts:
             )
         path = Path(self.weights)
         if not path.is_file():
-            raise UserError(f"extractor.weights: there is no file {path} (seen from {Path.cwd()})")
-        identity = key_of("visual concepts 1", file_hash(path), self.image_size, self.device, self.precision)
-        load = functools.partial(load_network, path, self.image_size, self.device, self.precision)
+            raise UserError(
+                f"extractor.weights: there is no file {path} (seen from {Path.cwd()})"
+            )
+        identity = key_of(
+            "visual concepts 1",
+            file_hash(path),
+            self.image_size,
+            self.device,
+            self.precision,
+        )
+        load = functools.partial(
+            load_network, path, self.image_size, self.device, self.precision
+        )
         batch_size = batch_images(self.batch_size, self.device)
-        scores, bad = image_features(data.all_images, Backbone(path.stem, identity, load), batch_size, self.workers)
+        scores, bad = image_features(
+            data.all_images,
+            Backbone(path.stem, identity, load),
+            batch_size,
+            self.workers,
+        )
         return score(data, scores, bad, {"weights": path.name})
 
 
-def load_network(path: Path, image_size: int, device: Device = "cpu", precision: Precision = "float32") -> Network:
+def load_network(
+    path: Path,
+    image_size: int,
+    device: Device = "cpu",
+    precision: Precision = "float32",
+) -> Network:
     """The network with weights from a file; layers may have other widths than VGG-16's, but must fit together."""
     import torch
 
@@ -89,18 +111,24 @@ def load_network(path: Path, image_size: int, device: Device = "cpu", precision:
         places = model(batch).float().flatten(2)
         return -torch.expm1(torch.nn.functional.logsigmoid(-places).sum(2))
 
-    return Network(device, precision, functools.partial(_prepare, image_size=image_size), forward)
+    return Network(
+        device, precision, functools.partial(_prepare, image_size=image_size), forward
+    )
 
 
 def _read(path: Path) -> dict[str, Any]:
     try:
         from safetensors.torch import load_file
     except ImportError:
-        raise UserError('extractor=visual_concepts needs the extra `vision`: pip install "rsbench[vision]"') from None
+        raise UserError(
+            'extractor=visual_concepts needs the extra `vision`: pip install "rsbench[vision]"'
+        ) from None
     try:
         return load_file(path)
     except Exception as error:  # whatever a library makes of a stranger's file
-        raise UserError(f"{path}: not a readable safetensors file: {first_line(error)}") from None
+        raise UserError(
+            f"{path}: not a readable safetensors file: {first_line(error)}"
+        ) from None
 
 
 def _build(tensors: dict[str, Any], path: Path) -> "torch.nn.Module":
@@ -121,7 +149,9 @@ def _build(tensors: dict[str, Any], path: Path) -> "torch.nn.Module":
     return torch.nn.Sequential(*layers[:-1])
 
 
-def _convolution(tensors: dict[str, Any], name: str, width: int, size: int, path: Path) -> "torch.nn.Conv2d":
+def _convolution(
+    tensors: dict[str, Any], name: str, width: int, size: int, path: Path
+) -> "torch.nn.Conv2d":
     import torch
 
     weight, bias = tensors.get(f"{name}.weight"), tensors.get(f"{name}.bias")
@@ -129,13 +159,21 @@ def _convolution(tensors: dict[str, Any], name: str, width: int, size: int, path
     if weight is None or bias is None:
         raise UserError(f"{where}: its weight or bias is missing")
     if weight.ndim == 2 and name in HEAD and weight.shape[1] == width * size**2:
-        weight = weight.reshape(-1, width, size, size)  # a fully connected layer is a convolution too
-    if weight.shape[1:] != (width, size, size) or bias.shape != weight.shape[:1] or not weight.is_floating_point():
+        weight = weight.reshape(
+            -1, width, size, size
+        )  # a fully connected layer is a convolution too
+    if (
+        weight.shape[1:] != (width, size, size)
+        or bias.shape != weight.shape[:1]
+        or not weight.is_floating_point()
+    ):
         raise UserError(
             f"{where}: its weight has shape {tuple(weight.shape)} and type {weight.dtype}, its bias "
             f"{tuple(bias.shape)}; expected (n, {width}, {size}, {size}) and (n,) of floats"
         )
-    layer = torch.nn.utils.skip_init(torch.nn.Conv2d, width, len(weight), size, padding=1 if size == 3 else 0)
+    layer = torch.nn.utils.skip_init(
+        torch.nn.Conv2d, width, len(weight), size, padding=1 if size == 3 else 0
+    )
     layer.load_state_dict({"weight": weight, "bias": bias})
     return layer
 
@@ -147,7 +185,9 @@ def _prepare(image: "Image.Image", image_size: int) -> "torch.Tensor":
 
     scale = image_size / max(image.size)
     width, height = (max(1, round(side * scale)) for side in image.size)
-    pixels = np.asarray(image.resize((width, height), Image.Resampling.BILINEAR), np.float32)[..., ::-1]
+    pixels = np.asarray(
+        image.resize((width, height), Image.Resampling.BILINEAR), np.float32
+    )[..., ::-1]
     square = np.zeros((image_size, image_size, 3), np.float32)
     square[:height, :width] = pixels - np.array(_MEAN_BGR, np.float32)
     return torch.from_numpy(square).permute(2, 0, 1)

@@ -14,9 +14,7 @@ _PACKAGE = Path(__file__).resolve().parent.parent
 #: The config folder: inside an installed package, beside it in a checkout.
 CONF = _PACKAGE / "conf" if (_PACKAGE / "conf").is_dir() else _PACKAGE.parent / "conf"
 
-_CHOOSE_FOLDER = (
-    "Earlier results are intact; make room or choose another folder with hydra.run.dir (a sweep: hydra.sweep.dir)"
-)
+_CHOOSE_FOLDER = "Earlier results are intact; make room or choose another folder with hydra.run.dir (a sweep: hydra.sweep.dir)"
 
 
 def write_whole(path: Path, content: str | bytes, fix: str = _CHOOSE_FOLDER) -> None:
@@ -32,7 +30,9 @@ def write_whole(path: Path, content: str | bytes, fix: str = _CHOOSE_FOLDER) -> 
     except OSError as error:
         with contextlib.suppress(OSError):
             temporary.unlink()
-        raise UserError(f"cannot write {path}: {error.strerror or error}. {fix}") from None
+        raise UserError(
+            f"cannot write {path}: {error.strerror or error}. {fix}"
+        ) from None
 
 
 @contextlib.contextmanager
@@ -75,6 +75,10 @@ def read_lines(path: Path) -> list[str]:
 
 def cores() -> int:
     """How many cores this process may use: those it is bound to, and on a cluster no more than it was given."""
-    here = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    here = (
+        len(os.sched_getaffinity(0))
+        if hasattr(os, "sched_getaffinity")
+        else os.cpu_count() or 1
+    )
     given = os.environ.get("SLURM_CPUS_PER_TASK", "")
     return min(here, int(given)) if given.isdecimal() and int(given) else here

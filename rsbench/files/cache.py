@@ -35,7 +35,11 @@ def key_of(*parts: Any) -> str:
             digest.update(f"{part.dtype.str}{part.shape}".encode())
             content: Any = np.ascontiguousarray(part).data
         else:
-            content = part if isinstance(part, bytes) else json.dumps(part, sort_keys=True).encode()
+            content = (
+                part
+                if isinstance(part, bytes)
+                else json.dumps(part, sort_keys=True).encode()
+            )
         digest.update(hashlib.sha256(content).digest())
     return digest.hexdigest()[:32]
 
@@ -59,11 +63,15 @@ class Cache:
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
-            raise UserError(f"cannot read the cache entry {path}: {error.strerror}. {_FIX}") from None
+            raise UserError(
+                f"cannot read the cache entry {path}: {error.strerror}. {_FIX}"
+            ) from None
         arrays = _decode(content)
         if arrays is None:
             log.warning("cache entry %s is damaged: to be made again", path)
-            with contextlib.suppress(OSError):  # where nothing can be written, it will not be kept either
+            with contextlib.suppress(
+                OSError
+            ):  # where nothing can be written, it will not be kept either
                 path.unlink(missing_ok=True)
         return arrays
 
@@ -125,10 +133,14 @@ class Cache:
             log.warning("waiting for another process, which is %s", what)
             lock.acquire()
         except OSError as error:
-            raise UserError(f"cannot use the cache folder {self.folder}: {error.strerror}. {_FIX}") from None
+            raise UserError(
+                f"cannot use the cache folder {self.folder}: {error.strerror}. {_FIX}"
+            ) from None
         try:
             for path in self.folder.glob(f".{key}{_SUFFIX}.*.tmp" if key else ".*.tmp"):
-                path.unlink(missing_ok=True)  # of a process that was killed while writing
+                path.unlink(
+                    missing_ok=True
+                )  # of a process that was killed while writing
             yield
         finally:
             if key:  # one file for each entry would be too many to keep; whoever waits for it looks again

@@ -33,7 +33,9 @@ def get(archive: Archive, root: Path, url: str | None = None) -> bool:
     try:
         root.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise UserError(f"cannot use {root}: {error.strerror}. Name another place with RSBENCH_DATA") from None
+        raise UserError(
+            f"cannot use {root}: {error.strerror}. Name another place with RSBENCH_DATA"
+        ) from None
     with FileLock(root / f".{archive.folder}.lock"):
         if (root / archive.folder).exists():
             return False
@@ -42,7 +44,9 @@ def get(archive: Archive, root: Path, url: str | None = None) -> bool:
         if not file.exists():
             _download(url, file, archive.md5)
         elif archive.md5 and _md5(file) != archive.md5:
-            raise UserError(f"{file} is there, but its md5 is not {archive.md5}: remove it, to get it anew")
+            raise UserError(
+                f"{file} is there, but its md5 is not {archive.md5}: remove it, to get it anew"
+            )
         _unpack(file, root, archive)
         file.unlink()
     return True
@@ -64,7 +68,9 @@ def _download(url: str, file: Path, md5: str) -> None:
         found = _md5(part)
     if found != md5:
         part.unlink()
-        raise UserError(f"{url}: md5 is {found}, expected {md5}: not the right file; it was removed. Try another --url")
+        raise UserError(
+            f"{url}: md5 is {found}, expected {md5}: not the right file; it was removed. Try another --url"
+        )
     os.replace(part, file)
 
 
@@ -74,10 +80,21 @@ def _fetch(url: str, part: Path) -> None:
         parts = urllib.parse.urlsplit(url)
     except ValueError as error:
         raise UserError(f"--url {url}: {error}") from None
-    if parts.scheme not in ("http", "https") or not parts.hostname or any(c.isspace() for c in url):
-        raise UserError(f"--url {url}: expected an address that starts with https:// or http://")
+    if (
+        parts.scheme not in ("http", "https")
+        or not parts.hostname
+        or any(c.isspace() for c in url)
+    ):
+        raise UserError(
+            f"--url {url}: expected an address that starts with https:// or http://"
+        )
     failures = 0
-    with tqdm(desc=part.name.removesuffix(".part"), unit="B", unit_scale=True, unit_divisor=1024) as bar:
+    with tqdm(
+        desc=part.name.removesuffix(".part"),
+        unit="B",
+        unit_scale=True,
+        unit_divisor=1024,
+    ) as bar:
         while True:
             before = _size(part)
             try:
@@ -100,14 +117,18 @@ def _fetch(url: str, part: Path) -> None:
                 cause = error
             failures = 0 if _size(part) > before else failures + 1
             if failures == _ATTEMPTS:
-                raise UserError(f"{url}: {cause}. {_size(part):,} bytes are kept: run this again to go on")
+                raise UserError(
+                    f"{url}: {cause}. {_size(part):,} bytes are kept: run this again to go on"
+                )
             time.sleep(min(30.0, 0.2 * 2**failures))
 
 
 def _fetch_once(url: str, part: Path, bar: tqdm) -> bool:
     """Receive as much as one connection gives; whether that was all."""
     start = _size(part)
-    request = urllib.request.Request(url, headers={"Range": f"bytes={start}-"} if start else {})  # noqa: S310
+    request = urllib.request.Request(
+        url, headers={"Range": f"bytes={start}-"} if start else {}
+    )  # noqa: S310
     with urllib.request.urlopen(request, timeout=_TIMEOUT) as answer:  # noqa: S310
         if answer.status != 206:
             start = 0  # the server sends it from the beginning
@@ -137,7 +158,10 @@ def _unpack(file: Path, root: Path, archive: Archive) -> None:
     target = root / f".{archive.folder}.unpacking"
     shutil.rmtree(target, ignore_errors=True)
     try:
-        with tarfile.open(file) as tar, tqdm(desc=f"unpacking {file.name}", unit=" files") as bar:
+        with (
+            tarfile.open(file) as tar,
+            tqdm(desc=f"unpacking {file.name}", unit=" files") as bar,
+        ):
             wanted = [(name,) for name in (archive.folder, *archive.beside)]
             for member in tar:
                 _check_member(member, file)
@@ -159,9 +183,13 @@ def _check_member(member: tarfile.TarInfo, file: Path) -> None:
     """Only plain files and folders inside the archive's own tree; an archive with anything else is refused."""
     path = PurePosixPath(member.name)
     if path.is_absolute() or ".." in path.parts or "\\" in member.name:
-        raise UserError(f"{file}: member '{member.name}' would lie outside of its folder: archive refused")
+        raise UserError(
+            f"{file}: member '{member.name}' would lie outside of its folder: archive refused"
+        )
     if not (member.isfile() or member.isdir()):
-        raise UserError(f"{file}: member '{member.name}' is a link or a device: archive refused")
+        raise UserError(
+            f"{file}: member '{member.name}' is a link or a device: archive refused"
+        )
 
 
 def _extract(tar: tarfile.TarFile, member: tarfile.TarInfo, path: Path) -> None:

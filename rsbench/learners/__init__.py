@@ -2,7 +2,13 @@
 
 from rsbench import hookimpl
 from rsbench.learners.base import Learner
-from rsbench.learners.passive_aggressive import Ellipsotron, FeatureScaling, Lean, LinearLearner, RelevanceLearner
+from rsbench.learners.passive_aggressive import (
+    Ellipsotron,
+    FeatureScaling,
+    Lean,
+    LinearLearner,
+    RelevanceLearner,
+)
 from rsbench.learners.svm_ff import SVMFF, SVMFFBatch
 
 __all__ = [

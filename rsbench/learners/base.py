@@ -24,7 +24,11 @@ class Learner:
     @classmethod
     def _parameters(cls) -> list[str]:
         parameters = inspect.signature(cls.__init__).parameters.values()
-        return [p.name for p in parameters if p.name != "self" and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+        return [
+            p.name
+            for p in parameters
+            if p.name != "self" and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
+        ]
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The constructor's parameters and their values."""
@@ -34,12 +38,16 @@ class Learner:
         """Change parameters; an unknown name is an error."""
         for name, value in params.items():
             if name not in self._parameters():
-                raise ValueError(f"Invalid parameter {name!r} for {self!r}. Valid: {self._parameters()}.")
+                raise ValueError(
+                    f"Invalid parameter {name!r} for {self!r}. Valid: {self._parameters()}."
+                )
             setattr(self, name, value)
         return self
 
     def __repr__(self) -> str:
-        params = ", ".join(f"{name}={value!r}" for name, value in self.get_params().items())
+        params = ", ".join(
+            f"{name}={value!r}" for name, value in self.get_params().items()
+        )
         return f"{type(self).__name__}({params})"
 
     def __sklearn_tags__(self):
@@ -88,7 +96,9 @@ class Learner:
         if first and classes is None:
             raise ValueError("classes must be passed on the first call to partial_fit.")
         if not first and classes is not None and not self._are_known(classes):
-            raise ValueError(f"classes={classes!r} differ from those of the first call, {self.classes_!r}.")
+            raise ValueError(
+                f"classes={classes!r} differ from those of the first call, {self.classes_!r}."
+            )
         X, y = self._check_X(X, reset=first), self._check_y(y)
         if first:
             self._set_classes(np.unique(classes), X)
@@ -96,7 +106,9 @@ class Learner:
 
     def _are_known(self, classes: Any) -> bool:
         """Whether these are the classes of the first call; mostly they come as they were, and need no sorting."""
-        return np.array_equal(classes, self.classes_) or np.array_equal(np.unique(classes), self.classes_)
+        return np.array_equal(classes, self.classes_) or np.array_equal(
+            np.unique(classes), self.classes_
+        )
 
     def _set_classes(self, classes: np.ndarray, X: np.ndarray) -> None:
         self.check_params()
@@ -110,10 +122,14 @@ class Learner:
 
     def _encode(self, X: np.ndarray, y: np.ndarray) -> np.ndarray:
         if len(X) != len(y):
-            raise ValueError(f"Found input variables with inconsistent numbers of samples: {[len(X), len(y)]}")
+            raise ValueError(
+                f"Found input variables with inconsistent numbers of samples: {[len(X), len(y)]}"
+            )
         codes, unknown = positions(y, self.classes_)
         if unknown.any():
-            raise ValueError(f"y holds {y[unknown][0]!r}, which is not among the classes {self.classes_!r}.")
+            raise ValueError(
+                f"y holds {y[unknown][0]!r}, which is not among the classes {self.classes_!r}."
+            )
         return codes
 
     def _init(self, n_classes: int, X: np.ndarray) -> None:
@@ -121,9 +137,16 @@ class Learner:
         raise NotImplementedError
 
     def _check_X(self, X: Any, reset: bool = False) -> np.ndarray:
-        clean = type(X) is np.ndarray and X.ndim == 2 and X.size > 0 and X.dtype in _CLEAN
+        clean = (
+            type(X) is np.ndarray and X.ndim == 2 and X.size > 0 and X.dtype in _CLEAN
+        )
         known = not hasattr(self, "feature_names_in_")
-        if clean and known and (reset or X.shape[1] == self.n_features_in_) and np.isfinite(X).all():
+        if (
+            clean
+            and known
+            and (reset or X.shape[1] == self.n_features_in_)
+            and np.isfinite(X).all()
+        ):
             self.n_features_in_ = X.shape[1]
             return X
         from sklearn.utils.validation import validate_data
@@ -137,7 +160,9 @@ class Learner:
         from sklearn.utils.validation import check_array, column_or_1d
 
         if y is None:
-            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
+            raise ValueError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None"
+            )
         check_classification_targets(y)
         y = column_or_1d(y, warn=True)
         if y.dtype.kind == "f":
@@ -148,7 +173,9 @@ class Learner:
         """Rich supervision as a finite array of the features' shape."""
         rows = np.asarray(rows)
         if rows.shape != X.shape:
-            raise ValueError(f"{name} has shape {rows.shape}, expected that of X, {X.shape}.")
+            raise ValueError(
+                f"{name} has shape {rows.shape}, expected that of X, {X.shape}."
+            )
         if not np.isfinite(rows).all():
             raise ValueError(f"{name} contains NaN or infinity.")
         return rows
@@ -157,4 +184,6 @@ class Learner:
         if not hasattr(self, "classes_"):
             from sklearn.exceptions import NotFittedError
 
-            raise NotFittedError(f"This {type(self).__name__} has not learned anything yet: call fit or partial_fit.")
+            raise NotFittedError(
+                f"This {type(self).__name__} has not learned anything yet: call fit or partial_fit."
+            )

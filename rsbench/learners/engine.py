@@ -14,7 +14,15 @@ Tau = Callable[[float, float], float]
 _SMALL, _LARGE = 125_000, 1_000_000  # weights, by measurement
 
 
-def learn(W: Array, y: Array, score: Array, step: Array, predict: Array, tau: Tau, block: int | None = None) -> Array:
+def learn(
+    W: Array,
+    y: Array,
+    score: Array,
+    step: Array,
+    predict: Array,
+    tau: Tau,
+    block: int | None = None,
+) -> Array:
     """Update `W` (classes x features) in place, one sample after the other.
 
     `score[i]` is what the learner scores to find its loss, `step[i]` the direction in which it moves, `predict[i]` the
@@ -28,7 +36,11 @@ def learn(W: Array, y: Array, score: Array, step: Array, predict: Array, tau: Ta
     step = step.astype(np.float64, copy=False) if W.dtype == np.float64 else step
     if size == 1:
         return _one_by_one(W, y, score, step, predict, tau)
-    norms = _norms(W) if W.dtype == np.float64 and W.size >= _LARGE and (block or len(y) >= 32) else np.empty(0)
+    norms = (
+        _norms(W)
+        if W.dtype == np.float64 and W.size >= _LARGE and (block or len(y) >= 32)
+        else np.empty(0)
+    )
     margins: list[float] = []
     for start in range(0, len(y), size):
         rows = slice(start, start + size)
@@ -44,16 +56,26 @@ def learn(W: Array, y: Array, score: Array, step: Array, predict: Array, tau: Ta
 def block_size(W: Array, n: int) -> int:
     """How many of n samples to take at a time, by measurement (docs/speed.md); one, where W stays in the cache."""
     classes, features = W.shape
-    if n < 16 or (classes < 100 and features > 40 * classes) or (not _has_few(W) and W.nbytes < 600_000):
+    if (
+        n < 16
+        or (classes < 100 and features > 40 * classes)
+        or (not _has_few(W) and W.nbytes < 600_000)
+    ):
         return 1
-    return min(64, max(16, classes)) if W.size < 500_000 else min(256, max(96, classes // 4))
+    return (
+        min(64, max(16, classes))
+        if W.size < 500_000
+        else min(256, max(96, classes // 4))
+    )
 
 
 def _has_few(W: Array) -> bool:
     return W.size < _SMALL and len(W) <= 200
 
 
-def _one_by_one(W: Array, y: Array, score: Array, step: Array, predict: Array, tau: Tau) -> Array:
+def _one_by_one(
+    W: Array, y: Array, score: Array, step: Array, predict: Array, tau: Tau
+) -> Array:
     """The plain loop, which blocks are to equal."""
     margins = []
     for pos, x, v, shown in zip(y.tolist(), score, step, predict, strict=True):
@@ -73,7 +95,9 @@ def _hardest(scores: Array, pos: int) -> tuple[int, float]:
     return neg, true - scores.item(neg)
 
 
-def _steps(scores: "_Scores", shown: "_Scores", y: Array, length: list[float], tau: Tau) -> list[float]:
+def _steps(
+    scores: "_Scores", shown: "_Scores", y: Array, length: list[float], tau: Tau
+) -> list[float]:
     """A block's steps, and the margins of what is shown before each."""
     squared_norms = (scores.gram.diagonal() * length).tolist()
     margins, both = [], {scores, shown}
@@ -92,7 +116,9 @@ class _Scores:
 
     def __init__(self, W: Array, X: Array, along: Array, norms: Array):
         self.W, self.X, self.along, self.norms = W, np.asarray(X, W.dtype), along, norms
-        self.gram = self.X @ along.T  # [j, i]: what a step of one by sample i adds to the scores of sample j
+        self.gram = (
+            self.X @ along.T
+        )  # [j, i]: what a step of one by sample i adds to the scores of sample j
         self.scores, self.rise, self.fall = self._at_first()
 
     def _at_first(self) -> tuple[Array, Array, Array]:
@@ -116,7 +142,9 @@ class _Scores:
         later -= fall[i, i + 1 :] * t
 
     def finish(self) -> None:
-        self.norms[:] = _norms(self.W) if len(self.norms) else ()  # for a later block that has bounds
+        self.norms[:] = (
+            _norms(self.W) if len(self.norms) else ()
+        )  # for a later block that has bounds
 
 
 class _FewScores(_Scores):
@@ -145,25 +173,46 @@ class _Bounds(_Scores):
 
     def _at_first(self) -> tuple[Array, Array, Array]:
         n, d = self.X.shape
-        slack = 1.1 * (d + 2 * n + 16) * 2.0**-24  # the sum has d terms, and one for each step
+        slack = (
+            1.1 * (d + 2 * n + 16) * 2.0**-24
+        )  # the sum has d terms, and one for each step
         norms = _norms(self.X)
         self.moved, self.length = set[int](), np.where(norms > 1e-150, norms, 1.0)
         X = np.empty((n, d + 1), np.float32)
         X[:, :-1], X[:, -1] = self.X / self.length[:, None], slack * (norms > 0)
         bounds = np.empty((n, len(self.W)), np.float32)
-        for part in (slice(at, at + 512) for at in range(0, len(self.W), 512)):  # to stay in the cache
+        for part in (
+            slice(at, at + 512) for at in range(0, len(self.W), 512)
+        ):  # to stay in the cache
             W = np.empty((len(self.W[part]), d + 1), np.float32)
             W[:, :-1], W[:, -1] = self.W[part], self.norms[part]
             np.matmul(X, W.T, out=bounds[:, part])
-        change, spare = (self.gram / self.length[:, None]).T, slack * _norms(self.along)[:, None]
-        return bounds, (change + spare).astype(np.float32), (change - spare).astype(np.float32)
+        change, spare = (
+            (self.gram / self.length[:, None]).T,
+            slack * _norms(self.along)[:, None],
+        )
+        return (
+            bounds,
+            (change + spare).astype(np.float32),
+            (change - spare).astype(np.float32),
+        )
 
     def hardest(self, i: int, pos: int) -> tuple[int, float]:
-        bounds, length, x, best, neg = self.scores[i], self.length.item(i), self.X[i], -np.inf, -1
+        bounds, length, x, best, neg = (
+            self.scores[i],
+            self.length.item(i),
+            self.X[i],
+            -np.inf,
+            -1,
+        )
         bounds[pos] = -np.inf
         for _ in range(8):
             c = int(bounds.argmax())
-            bound, score, bounds[c] = bounds.item(c) * length, float(self.W[c] @ x), -np.inf
+            bound, score, bounds[c] = (
+                bounds.item(c) * length,
+                float(self.W[c] @ x),
+                -np.inf,
+            )
             if score > best or (score == best and c < neg):
                 best, neg = score, c
             # Where the bound is the score itself, as with weights of zero, its equals come after it.
@@ -173,7 +222,9 @@ class _Bounds(_Scores):
 
     def step(self, i: int, pos: int, neg: int, t: float, write: bool) -> None:
         super().step(i, pos, neg, t, write)
-        if not abs(t) < 1e20:  # more than single precision has room for: nothing is known of these
+        if (
+            not abs(t) < 1e20
+        ):  # more than single precision has room for: nothing is known of these
             self.scores[i + 1 :, [pos, neg]] = np.inf
         self.moved |= {pos, neg}
 
@@ -182,7 +233,9 @@ class _Bounds(_Scores):
 
 
 def _kind(W: Array, along: Array, norms: Array) -> type[_Scores]:
-    bounded = len(norms) and all(((n == 0) | (n > 1e-25) & (n < 1e15)).all() for n in (norms, _norms(along)))
+    bounded = len(norms) and all(
+        ((n == 0) | (n > 1e-25) & (n < 1e15)).all() for n in (norms, _norms(along))
+    )
     return _FewScores if _has_few(W) else _Bounds if bounded else _Scores
 
 

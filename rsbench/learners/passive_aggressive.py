@@ -56,7 +56,9 @@ class LinearLearner(Learner):
     def check_params(self) -> None:
         check_positive(self, "C")
         if self.variant not in ("pa", "pa1", "pa2"):
-            raise UserError(f"{type(self).__name__}: variant={self.variant!r}, expected pa, pa1 or pa2")
+            raise UserError(
+                f"{type(self).__name__}: variant={self.variant!r}, expected pa, pa1 or pa2"
+            )
 
     def _init(self, n_classes: int, X: np.ndarray) -> None:
         self.coef_ = np.zeros((n_classes, X.shape[1]), X.dtype)
@@ -65,8 +67,14 @@ class LinearLearner(Learner):
         return X @ self.coef_.T
 
     def _learn(self, X: np.ndarray, y: np.ndarray, relevance: Any = None) -> np.ndarray:
-        R = np.ones(X.shape[1]) if relevance is None else self._check_rows(relevance, X, "relevance")
-        return learn(self.coef_, y, self.score_vector(X, R), self.step_vector(X, R), X, self.tau)
+        R = (
+            np.ones(X.shape[1])
+            if relevance is None
+            else self._check_rows(relevance, X, "relevance")
+        )
+        return learn(
+            self.coef_, y, self.score_vector(X, R), self.step_vector(X, R), X, self.tau
+        )
 
 
 class Lean(LinearLearner):
@@ -87,12 +95,16 @@ class Lean(LinearLearner):
         self._learn(*self._start(X, y))
         return self
 
-    def partial_fit(self, X: np.ndarray, y: np.ndarray, classes: np.ndarray | None = None) -> Self:
+    def partial_fit(
+        self, X: np.ndarray, y: np.ndarray, classes: np.ndarray | None = None
+    ) -> Self:
         """Learn from the samples, one at a time and in order."""
         self.prequential(X, y, classes)
         return self
 
-    def prequential(self, X: np.ndarray, y: np.ndarray, classes: np.ndarray | None = None) -> np.ndarray:
+    def prequential(
+        self, X: np.ndarray, y: np.ndarray, classes: np.ndarray | None = None
+    ) -> np.ndarray:
         """Learn as `partial_fit` does; return the margin of each sample just before its update."""
         return self._learn(*self._continue(X, y, classes))
 
@@ -106,14 +118,24 @@ class RelevanceLearner(LinearLearner):
         return self
 
     def partial_fit(
-        self, X: np.ndarray, y: np.ndarray, classes: np.ndarray | None = None, *, relevance: Any = None
+        self,
+        X: np.ndarray,
+        y: np.ndarray,
+        classes: np.ndarray | None = None,
+        *,
+        relevance: Any = None,
     ) -> Self:
         """Learn from the samples and their relevance, one at a time and in order."""
         self.prequential(X, y, classes, relevance=relevance)
         return self
 
     def prequential(
-        self, X: np.ndarray, y: np.ndarray, classes: np.ndarray | None = None, *, relevance: Any = None
+        self,
+        X: np.ndarray,
+        y: np.ndarray,
+        classes: np.ndarray | None = None,
+        *,
+        relevance: Any = None,
     ) -> np.ndarray:
         """Learn as `partial_fit` does; return the margin of each sample just before its update."""
         return self._learn(*self._continue(X, y, classes), relevance)

@@ -48,7 +48,9 @@ class SVMFF(_SharedScale, LinearLearner):
     irrelevant : scale of features that no annotation has marked yet.
     """
 
-    def __init__(self, C: float = 1.0, variant: Variant = "pa2", irrelevant: float = 0.1):
+    def __init__(
+        self, C: float = 1.0, variant: Variant = "pa2", irrelevant: float = 0.1
+    ):
         super().__init__(C, variant)
         self.irrelevant = irrelevant
 
@@ -62,19 +64,31 @@ class SVMFF(_SharedScale, LinearLearner):
         return self
 
     def partial_fit(
-        self, X: np.ndarray, y: np.ndarray, classes: np.ndarray | None = None, *, annotation: Any = None
+        self,
+        X: np.ndarray,
+        y: np.ndarray,
+        classes: np.ndarray | None = None,
+        *,
+        annotation: Any = None,
     ) -> Self:
         """Learn from the samples and their annotations, one at a time and in order."""
         self.prequential(X, y, classes, annotation=annotation)
         return self
 
     def prequential(
-        self, X: np.ndarray, y: np.ndarray, classes: np.ndarray | None = None, *, annotation: Any = None
+        self,
+        X: np.ndarray,
+        y: np.ndarray,
+        classes: np.ndarray | None = None,
+        *,
+        annotation: Any = None,
     ) -> np.ndarray:
         """Learn as `partial_fit` does; return the margin of each sample just before its update."""
         return self._learn(*self._continue(X, y, classes), annotation)
 
-    def _learn(self, X: np.ndarray, y: np.ndarray, annotation: Any = None) -> np.ndarray:
+    def _learn(
+        self, X: np.ndarray, y: np.ndarray, annotation: Any = None
+    ) -> np.ndarray:
         before = self.marked_
         marked = self._see(X, annotation)
         scaled = self._scale(marked) * X
@@ -88,7 +102,11 @@ class SVMFF(_SharedScale, LinearLearner):
 
     def _scores(self, X: np.ndarray) -> np.ndarray:
         scale = self._scale(self.marked_)  # of whichever is smaller
-        return (scale * X) @ self.coef_.T if len(X) < len(self.coef_) else X @ (scale * self.coef_).T
+        return (
+            (scale * X) @ self.coef_.T
+            if len(X) < len(self.coef_)
+            else X @ (scale * self.coef_).T
+        )
 
 
 class SVMFFBatch(_SharedScale):
@@ -108,7 +126,9 @@ class SVMFFBatch(_SharedScale):
     X_seen_: np.ndarray
     y_seen_: np.ndarray
 
-    def __init__(self, C: float = 1.0, irrelevant: float = 0.1, random_state: int | None = None):
+    def __init__(
+        self, C: float = 1.0, irrelevant: float = 0.1, random_state: int | None = None
+    ):
         self.C = C
         self.irrelevant = irrelevant
         self.random_state = random_state
@@ -123,19 +143,33 @@ class SVMFFBatch(_SharedScale):
         return self
 
     def partial_fit(
-        self, X: np.ndarray, y: np.ndarray, classes: np.ndarray | None = None, *, annotation: Any = None
+        self,
+        X: np.ndarray,
+        y: np.ndarray,
+        classes: np.ndarray | None = None,
+        *,
+        annotation: Any = None,
     ) -> Self:
         """Add the samples to those seen and refit."""
         self._learn(*self._continue(X, y, classes), annotation)
         return self
 
     def prequential(
-        self, X: np.ndarray, y: np.ndarray, classes: np.ndarray | None = None, *, annotation: Any = None
+        self,
+        X: np.ndarray,
+        y: np.ndarray,
+        classes: np.ndarray | None = None,
+        *,
+        annotation: Any = None,
     ) -> np.ndarray:
         """Learn as `partial_fit` does; return margins under the model before the whole block."""
         new = not hasattr(self, "classes_")
         X, codes = self._continue(X, y, classes)
-        before = np.zeros(len(y)) if new else margins(self.decision_function(X), codes, len(self.classes_))
+        before = (
+            np.zeros(len(y))
+            if new
+            else margins(self.decision_function(X), codes, len(self.classes_))
+        )
         self._learn(X, codes, annotation)
         return before
 
@@ -159,13 +193,22 @@ class SVMFFBatch(_SharedScale):
         self.coef_ = np.zeros((n_classes, self.X_seen_.shape[1]))
         if len(seen) < 2:
             return
-        svm = LinearSVC(C=self.C, fit_intercept=False, max_iter=10_000, random_state=self.random_state)
+        svm = LinearSVC(
+            C=self.C,
+            fit_intercept=False,
+            max_iter=10_000,
+            random_state=self.random_state,
+        )
         with warnings.catch_warnings():
             # Few samples per class are what this is about.
-            warnings.filterwarnings("ignore", message="The number of unique classes is greater than 50%")
+            warnings.filterwarnings(
+                "ignore", message="The number of unique classes is greater than 50%"
+            )
             svm.fit(self._scale(self.marked_) * self.X_seen_, self.y_seen_)
         self.intercept_[seen] = 0.0
-        self.coef_[seen] = svm.coef_ if len(seen) > 2 else np.vstack([-svm.coef_, svm.coef_]) / 2
+        self.coef_[seen] = (
+            svm.coef_ if len(seen) > 2 else np.vstack([-svm.coef_, svm.coef_]) / 2
+        )
 
     def _scores(self, X: np.ndarray) -> np.ndarray:
         return (self._scale(self.marked_) * X) @ self.coef_.T + self.intercept_

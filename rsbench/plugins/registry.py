@@ -31,7 +31,13 @@ from rsbench.corruptions import ANNOTATIONS
 from rsbench.errors import UserError, did_you_mean, first_line
 from rsbench.files.atomic import CONF
 from rsbench.plugins import hookspecs
-from rsbench.plugins.schema import check_schema, is_union, literal_choices, make_schema, type_hints
+from rsbench.plugins.schema import (
+    check_schema,
+    is_union,
+    literal_choices,
+    make_schema,
+    type_hints,
+)
 
 log = logging.getLogger(__name__)
 
@@ -105,14 +111,18 @@ class Broken:
 class Registry:
     """All components, by kind and name, and the plugins that failed to give theirs."""
 
-    components: dict[str, dict[str, Component]] = field(default_factory=lambda: {k: {} for k in (*KINDS, "annotation")})
+    components: dict[str, dict[str, Component]] = field(
+        default_factory=lambda: {k: {} for k in (*KINDS, "annotation")}
+    )
     broken: list[Broken] = field(default_factory=list)
     plugins: dict[str, list[Plugin]] = field(default_factory=dict)
     contested: dict[tuple[str, str], str] = field(default_factory=dict)
 
     def __post_init__(self):
         for name, cls in ANNOTATIONS.items():
-            self.components["annotation"][name] = Component("annotation", name, cls, "rsbench.corruptions")
+            self.components["annotation"][name] = Component(
+                "annotation", name, cls, "rsbench.corruptions"
+            )
         self._plugins = pluggy.PluginManager("rsbench")
         self._plugins.add_hookspecs(hookspecs)
 
@@ -128,7 +138,10 @@ class Registry:
     def unknown(self, kind: str, name: str, known: Iterable[str]) -> str:
         """What to say of an unknown name: the nearest known one, and plugins that may have meant to offer it."""
         lines = [f"unknown {kind} '{name}'. {did_you_mean(name, known)}"]
-        lines += [f"The plugin {b.plugin} is broken and was left out: {b.cause}" for b in self.broken]
+        lines += [
+            f"The plugin {b.plugin} is broken and was left out: {b.cause}"
+            for b in self.broken
+        ]
         return "\n".join(lines)
 
     def build(self, kind: str, config: dict[str, Any]) -> Any:
@@ -136,7 +149,10 @@ class Registry:
         params = dict(config)
         component = self.get(kind, params.pop("name"))
         check_parameters(component, params)
-        hinted = {name: _as_hinted(value, component.types.get(name)) for name, value in params.items()}
+        hinted = {
+            name: _as_hinted(value, component.types.get(name))
+            for name, value in params.items()
+        }
         try:
             made = component.cls(**hinted)
             if hasattr(made, "check_params"):
@@ -147,20 +163,32 @@ class Registry:
             raise UserError(f"{kind}={component.name}: {error}") from error
         return made
 
-    def add(self, plugin: str, load: Callable[[], Any], version: str | None = None) -> None:
+    def add(
+        self, plugin: str, load: Callable[[], Any], version: str | None = None
+    ) -> None:
         """Load one plugin and take in its components, all of them or none."""
         started, before = time.perf_counter(), set(sys.modules)
         try:
             with contained():
                 module = load()
-                if self._plugins.is_registered(module):  # two entry points may name one module
+                if self._plugins.is_registered(
+                    module
+                ):  # two entry points may name one module
                     return
                 _check_marked(module)
-                self._plugins.register(module, name=f"{plugin} {id(module)}")  # a package may bring several
+                self._plugins.register(
+                    module, name=f"{plugin} {id(module)}"
+                )  # a package may bring several
                 try:
                     self._plugins.check_pending()
                     found = list(self._collect(plugin, module))
-                    about = _about(plugin, module, version, 1000 * (time.perf_counter() - started), before)
+                    about = _about(
+                        plugin,
+                        module,
+                        version,
+                        1000 * (time.perf_counter() - started),
+                        before,
+                    )
                     self._check_presets(about)
                 except BaseException:
                     self._plugins.unregister(module)
@@ -169,10 +197,16 @@ class Registry:
                 self.components[component.kind][component.name] = component
             self.plugins.setdefault(plugin, []).append(about)
         except KeyboardInterrupt:
-            if time.perf_counter() - started > 0.5 or plugin.startswith("rsbench."):  # a person's, not the plugin's own
+            if time.perf_counter() - started > 0.5 or plugin.startswith(
+                "rsbench."
+            ):  # a person's, not the plugin's own
                 raise
-            self.broken.append(Broken(plugin, "KeyboardInterrupt", traceback.format_exc()))
-        except BaseException as error:  # SystemExit included: a stranger's module may call it at import
+            self.broken.append(
+                Broken(plugin, "KeyboardInterrupt", traceback.format_exc())
+            )
+        except (
+            BaseException
+        ) as error:  # SystemExit included: a stranger's module may call it at import
             self.broken.append(Broken(plugin, _cause(error), traceback.format_exc()))
 
     def _check_presets(self, plugin: Plugin) -> None:
@@ -180,10 +214,26 @@ class Registry:
         for preset in sorted(plugin.conf.rglob("*.yaml")) if plugin.conf else ():
             name = preset.relative_to(plugin.conf).with_suffix("")  # type: ignore[arg-type]
             if len(name.parts) != 2 or name.parts[0] not in ("method", "experiment"):
-                raise UserError(f"conf/{name}.yaml: presets are conf/method/NAME.yaml or conf/experiment/NAME.yaml")
-            others = [CONF, *(other.conf for each in self.plugins.values() for other in each if other.conf)]
-            if any((folder / name.parent / preset.name).exists() for folder in others if folder != plugin.conf):
-                raise UserError(f"the preset {name.parts[0]}={name.name} is there already: rename conf/{name}.yaml")
+                raise UserError(
+                    f"conf/{name}.yaml: presets are conf/method/NAME.yaml or conf/experiment/NAME.yaml"
+                )
+            others = [
+                CONF,
+                *(
+                    other.conf
+                    for each in self.plugins.values()
+                    for other in each
+                    if other.conf
+                ),
+            ]
+            if any(
+                (folder / name.parent / preset.name).exists()
+                for folder in others
+                if folder != plugin.conf
+            ):
+                raise UserError(
+                    f"the preset {name.parts[0]}={name.name} is there already: rename conf/{name}.yaml"
+                )
 
     def _collect(self, plugin: str, module: Any) -> Iterator[Component]:
         for kind in KINDS:
@@ -191,10 +241,21 @@ class Registry:
                 if hook.plugin is not module:
                     continue
                 for name, cls in hook.function().items():
-                    if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z][\w.-]*", name, re.ASCII):
-                        raise UserError(f"{kind} {name!r}: a name is letters, digits and _ . -, a letter first")
-                    if name.lower() in ("null", "true", "false", "none") and not plugin.startswith("rsbench."):
-                        raise UserError(f"{kind} '{name}': the command line takes this word for a value")
+                    if not isinstance(name, str) or not re.fullmatch(
+                        r"[A-Za-z][\w.-]*", name, re.ASCII
+                    ):
+                        raise UserError(
+                            f"{kind} {name!r}: a name is letters, digits and _ . -, a letter first"
+                        )
+                    if name.lower() in (
+                        "null",
+                        "true",
+                        "false",
+                        "none",
+                    ) and not plugin.startswith("rsbench."):
+                        raise UserError(
+                            f"{kind} '{name}': the command line takes this word for a value"
+                        )
                     component = Component(kind, name, cls, plugin)
                     self._check_component(component)
                     yield component
@@ -225,7 +286,9 @@ def load() -> Registry:
         module = f"rsbench.{kind}s"
         registry.add(module, functools.partial(importlib.import_module, module))
     for entry in importlib.metadata.entry_points(group="rsbench"):
-        name, version = (entry.dist.name, entry.dist.version) if entry.dist else (entry.value, None)
+        name, version = (
+            (entry.dist.name, entry.dist.version) if entry.dist else (entry.value, None)
+        )
         if _wanted(name):
             registry.add(f"{name} {version}" if version else name, entry.load, version)
     for folder in plugin_folders():
@@ -233,9 +296,17 @@ def load() -> Registry:
             if _wanted(file.stem):
                 registry.add(str(file), functools.partial(_load_file, file))
     for broken in registry.broken:
-        log.warning("plugin %s is broken and was left out: %s", broken.plugin, broken.cause)
-    found = {_normal(Path(name.split(" ")[0]).name.removesuffix(".py")) for name in registry.plugins}
-    found |= {_normal(Path(broken.plugin.split(" ")[0]).name.removesuffix(".py")) for broken in registry.broken}
+        log.warning(
+            "plugin %s is broken and was left out: %s", broken.plugin, broken.cause
+        )
+    found = {
+        _normal(Path(name.split(" ")[0]).name.removesuffix(".py"))
+        for name in registry.plugins
+    }
+    found |= {
+        _normal(Path(broken.plugin.split(" ")[0]).name.removesuffix(".py"))
+        for broken in registry.broken
+    }
     for name in set(_named() or ()) - found:
         log.warning("RSBENCH_LOAD_PLUGINS names %s, which is no plugin here", name)
     return registry
@@ -249,7 +320,11 @@ def _wanted(name: str) -> bool:
 
 def _named() -> list[str] | None:
     named = os.environ.get("RSBENCH_LOAD_PLUGINS")
-    return None if named is None else [_normal(word) for word in named.split(",") if word.strip()]
+    return (
+        None
+        if named is None
+        else [_normal(word) for word in named.split(",") if word.strip()]
+    )
 
 
 def _normal(name: str) -> str:
@@ -281,32 +356,50 @@ def _check_marked(module: Any) -> None:
             and own
             and not hasattr(function, "rsbench_impl")
         ):
-            raise UserError(f"{name} is not marked as a hook: put @rsbench.hookimpl before it")
+            raise UserError(
+                f"{name} is not marked as a hook: put @rsbench.hookimpl before it"
+            )
 
 
-def _about(plugin: str, module: Any, version: str | None, milliseconds: float, before: set[str]) -> Plugin:
+def _about(
+    plugin: str, module: Any, version: str | None, milliseconds: float, before: set[str]
+) -> Plugin:
     file = getattr(module, "__file__", None)
     path = Path(file).resolve() if file else None
     # Beside a module that is neither a package nor dropped in, `conf` may be anybody's.
-    owns = hasattr(module, "__path__") or getattr(module, "__name__", "").startswith(_DROPPED_IN)
-    conf = path.parent / "conf" if path and owns and not plugin.startswith("rsbench.") else None
+    owns = hasattr(module, "__path__") or getattr(module, "__name__", "").startswith(
+        _DROPPED_IN
+    )
+    conf = (
+        path.parent / "conf"
+        if path and owns and not plugin.startswith("rsbench.")
+        else None
+    )
     presets = conf if conf is not None and conf.is_dir() else None
     # Of rsbench's own, the hash of all its sources is enough.
-    identity = "" if plugin.startswith("rsbench.") else _identity(_sources(module, before))
+    identity = (
+        "" if plugin.startswith("rsbench.") else _identity(_sources(module, before))
+    )
     return Plugin(plugin, version, path, milliseconds, presets, identity)
 
 
 def _identity(sources: Iterable[Path]) -> str:
     digest = hashlib.sha256()
     for path in sources:
-        with contextlib.suppress(OSError):  # a module may say that it is in a file that is not there
+        with contextlib.suppress(
+            OSError
+        ):  # a module may say that it is in a file that is not there
             digest.update(path.name.encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()
 
 
 def _sources(plugin: Any, before: set[str]) -> list[Path]:
     """A plugin's files: its package's, and those of other modules beside it that it brought in or refers to."""
-    own = plugin.__name__ if isinstance(plugin, types.ModuleType) else getattr(plugin, "__module__", "")
+    own = (
+        plugin.__name__
+        if isinstance(plugin, types.ModuleType)
+        else getattr(plugin, "__module__", "")
+    )
     module = sys.modules.get(own)
     files = {
         path
@@ -315,8 +408,15 @@ def _sources(plugin: Any, before: set[str]) -> list[Path]:
         if path.suffix in _SOURCES and "__pycache__" not in path.parts
     }
     globals_ = vars(module).values() if module else ()
-    referred = {getattr(value, "__module__", None) or getattr(value, "__name__", None) for value in globals_}
-    for name in {own, *(set(sys.modules) - before), *(name for name in referred if isinstance(name, str))}:
+    referred = {
+        getattr(value, "__module__", None) or getattr(value, "__name__", None)
+        for value in globals_
+    }
+    for name in {
+        own,
+        *(set(sys.modules) - before),
+        *(name for name in referred if isinstance(name, str)),
+    }:
         file = getattr(sys.modules.get(name), "__file__", None)
         if file and (name == own or _is_somebodys(Path(file).resolve())):
             files.add(Path(file).resolve())
@@ -338,7 +438,11 @@ def _is_somebodys(file: Path) -> bool:
 def contained() -> Iterator[None]:
     """What strangers' modules do to the process while they are imported is undone afterwards."""
     directory, argv, environment = os.getcwd(), sys.argv, dict(os.environ)
-    limit, disabled, floats = sys.getrecursionlimit(), logging.root.manager.disable, np.geterr()
+    limit, disabled, floats = (
+        sys.getrecursionlimit(),
+        logging.root.manager.disable,
+        np.geterr(),
+    )
     try:
         with warnings.catch_warnings(), contextlib.redirect_stdout(sys.stderr):
             yield
@@ -359,7 +463,9 @@ _DROPPED_IN = "rsbench_dropin_"
 def _load_file(path: Path) -> types.ModuleType:
     path = path.resolve(strict=True)
     # Two folders may hold files of one name.
-    name = f"{_DROPPED_IN}{path.stem}_{hashlib.sha256(str(path).encode()).hexdigest()[:8]}"
+    name = (
+        f"{_DROPPED_IN}{path.stem}_{hashlib.sha256(str(path).encode()).hexdigest()[:8]}"
+    )
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -376,7 +482,11 @@ def _load_file(path: Path) -> types.ModuleType:
 def _cause(error: BaseException) -> str:
     if isinstance(error, pluggy.PluginValidationError):
         known = [f"rsbench_{kind}s" for kind in KINDS]
-        unknown = [word.strip("'\"") for word in str(error).split() if word.strip("'\"").startswith("rsbench_")]
+        unknown = [
+            word.strip("'\"")
+            for word in str(error).split()
+            if word.strip("'\"").startswith("rsbench_")
+        ]
         if unknown and unknown[0] not in known:
             return f"unknown hook {unknown[0]}. {did_you_mean(unknown[0], known)}"
     if isinstance(error, ModuleNotFoundError) and error.name:
@@ -391,7 +501,9 @@ def check_parameters(component: Component, params: dict[str, Any]) -> None:
     where = f"{component.kind}={component.name}"
     for name, value in params.items():
         if name not in component.parameters:
-            raise UserError(f"{where} has no parameter '{name}'. {did_you_mean(name, component.parameters)}")
+            raise UserError(
+                f"{where} has no parameter '{name}'. {did_you_mean(name, component.parameters)}"
+            )
         hint = component.types.get(name)
         choices = literal_choices(hint)
         if choices and value not in choices and not _matches_other(value, hint):
@@ -402,9 +514,17 @@ def check_parameters(component: Component, params: dict[str, Any]) -> None:
 
 
 def _matches_other(value: Any, hint: Any) -> bool:
-    plain = tuple(part for part in typing.get_args(hint) if isinstance(part, type)) if is_union(hint) else ()
+    plain = (
+        tuple(part for part in typing.get_args(hint) if isinstance(part, type))
+        if is_union(hint)
+        else ()
+    )
     return isinstance(value, plain) and not isinstance(value, bool)
 
 
 def _as_hinted(value: Any, hint: Any) -> Any:
-    return tuple(value) if isinstance(value, list) and typing.get_origin(hint) is tuple else value
+    return (
+        tuple(value)
+        if isinstance(value, list) and typing.get_origin(hint) is tuple
+        else value
+    )

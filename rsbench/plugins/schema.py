@@ -46,25 +46,39 @@ def check_schema(schema: type) -> None:
     try:
         OmegaConf.to_container(OmegaConf.structured(schema))
     except Exception as error:  # of many kinds
-        raise UserError(f"its defaults cannot be configured: {first_line(error)}") from None
+        raise UserError(
+            f"its defaults cannot be configured: {first_line(error)}"
+        ) from None
 
 
 def _check(parameter: inspect.Parameter, hint: Any) -> Any:
     """The parameter's type for OmegaConf; an error if a config cannot hold it."""
     name, default = parameter.name, parameter.default
     if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
-        raise UserError(f"parameter *{name} cannot be configured; spell its parameters out")
+        raise UserError(
+            f"parameter *{name} cannot be configured; spell its parameters out"
+        )
     if default is parameter.empty:
         raise UserError(f"parameter '{name}' needs a default value")
     if name == "name":
-        raise UserError("a parameter cannot be called 'name', which configs use for the component's own")
+        raise UserError(
+            "a parameter cannot be called 'name', which configs use for the component's own"
+        )
     if type(default) not in _ALLOWED:
-        raise UserError(f"parameter '{name}' has the default {default!r}, which a config cannot hold")
+        raise UserError(
+            f"parameter '{name}' has the default {default!r}, which a config cannot hold"
+        )
     kind = omegaconf_type(hint)
     if default is None:
         return Any if kind is Any else typing.Optional[kind]  # noqa: UP045
-    if kind in _PRIMITIVE and type(default) is not kind and not (kind is float and type(default) is int):
-        raise UserError(f"parameter '{name}' is hinted as {kind.__name__}, but its default is {default!r}")
+    if (
+        kind in _PRIMITIVE
+        and type(default) is not kind
+        and not (kind is float and type(default) is int)
+    ):
+        raise UserError(
+            f"parameter '{name}' is hinted as {kind.__name__}, but its default is {default!r}"
+        )
     return kind
 
 
@@ -76,8 +90,16 @@ def omegaconf_type(hint: Any) -> Any:
     if literal_choices(hint):
         return Any
     if is_union(hint) and all(part in (*_PRIMITIVE, type(None)) for part in parts):
-        return hint if len(parts) > 2 or type(None) not in parts else typing.Optional[parts[0]]  # noqa: UP045
-    if typing.get_origin(hint) in (list, tuple) and {*parts} - {...} == {*parts[:1]} and parts[0] in _PRIMITIVE:
+        return (
+            hint
+            if len(parts) > 2 or type(None) not in parts
+            else typing.Optional[parts[0]]
+        )  # noqa: UP045
+    if (
+        typing.get_origin(hint) in (list, tuple)
+        and {*parts} - {...} == {*parts[:1]}
+        and parts[0] in _PRIMITIVE
+    ):
         return list[parts[0]]  # type: ignore[valid-type]
     return Any
 
@@ -87,7 +109,9 @@ def literal_choices(hint: Any) -> tuple[Any, ...]:
     if typing.get_origin(hint) is Literal:
         return typing.get_args(hint)
     if is_union(hint):
-        return tuple(choice for part in typing.get_args(hint) for choice in literal_choices(part))
+        return tuple(
+            choice for part in typing.get_args(hint) for choice in literal_choices(part)
+        )
     return ()
 
 

@@ -69,7 +69,9 @@ class Center(_Preprocessor):
         squares = np.square(X - mean).sum(axis=0)
         delta, total = mean - self.mean_, self.n_ + n
         self.mean_ = self.mean_ + delta * (n / total)
-        self.squares_ = self.squares_ + squares + np.square(delta) * (self.n_ * n / total)
+        self.squares_ = (
+            self.squares_ + squares + np.square(delta) * (self.n_ * n / total)
+        )
         self.n_ = total
         return self
 
@@ -93,7 +95,9 @@ class Standardize(Center):
         deviation = np.sqrt(self.squares_ / self.n_)
         # Rounding leaves a constant feature a deviation of about 1e-16 of its mean, not zero.
         constant = deviation <= 1e-12 * np.abs(self.mean_)
-        return ((X - self.mean_) / np.where(constant, 1.0, deviation)).astype(X.dtype, copy=False)
+        return ((X - self.mean_) / np.where(constant, 1.0, deviation)).astype(
+            X.dtype, copy=False
+        )
 
 
 @hookimpl

@@ -41,8 +41,12 @@ class _Protocol:
                 raise UserError(f"protocol.{name}={value}, expected {least} or more")
 
     def _check_test(self, words: tuple[str, ...]) -> None:
-        if self.test not in words and not (is_number(self.test) and 0 < float(self.test) < 1):
-            raise UserError(f"protocol.test={self.test!r}, expected {', '.join(words)} or a fraction between 0 and 1")
+        if self.test not in words and not (
+            is_number(self.test) and 0 < float(self.test) < 1
+        ):
+            raise UserError(
+                f"protocol.test={self.test!r}, expected {', '.join(words)} or a fraction between 0 and 1"
+            )
 
     def _select(self, y: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """The classes within bounds, or as many of them as wanted, drawn at random."""
@@ -56,10 +60,18 @@ class _Protocol:
                 f"{wanted} are needed (classes have {counts.min()} to {counts.max()} samples). "
                 "Move protocol.min_samples and protocol.max_samples, or change protocol.classes"
             )
-        return selected if self.classes is None else np.sort(rng.choice(selected, self.classes, replace=False))
+        return (
+            selected
+            if self.classes is None
+            else np.sort(rng.choice(selected, self.classes, replace=False))
+        )
 
     def _split(
-        self, y: np.ndarray, mask: np.ndarray | None, rng: np.random.Generator, learned: int
+        self,
+        y: np.ndarray,
+        mask: np.ndarray | None,
+        rng: np.random.Generator,
+        learned: int,
     ) -> tuple[dict[int, np.ndarray], np.ndarray]:
         """Training samples of each class in random order, and the test samples.
 
@@ -67,21 +79,30 @@ class _Protocol:
         samples are drawn and their order do not depend on the test samples.
         """
         if self.test == "mask" and mask is None:
-            raise UserError("protocol.test=mask needs a data set with a fixed test set ('test', one bool per sample)")
+            raise UserError(
+                "protocol.test=mask needs a data set with a fixed test set ('test', one bool per sample)"
+            )
         train, held = {}, []
         members = np.split(np.argsort(y, kind="stable"), np.cumsum(np.bincount(y))[:-1])
         for c in self._select(y, rng):
             samples = members[c]
             if self.test == "mask":
                 assert mask is not None
-                train[int(c)], out = rng.permutation(samples[~mask[samples]]), samples[mask[samples]]
+                train[int(c)], out = (
+                    rng.permutation(samples[~mask[samples]]),
+                    samples[mask[samples]],
+                )
                 if not len(out):
                     raise UserError(
                         f"class {c} has no sample in the data set's fixed test set; protocol.test=mask needs one"
                     )
             else:
                 n = len(samples)
-                kept = learned if self.test == "rest" else n - max(1, round(n * float(self.test)))
+                kept = (
+                    learned
+                    if self.test == "rest"
+                    else n - max(1, round(n * float(self.test)))
+                )
                 train[int(c)], out = np.split(rng.permutation(samples), [kept])
             held.append(out)
         return train, np.sort(np.concatenate(held))
@@ -112,9 +133,13 @@ class PerClass(_Protocol):
         self.samples_per_class = samples_per_class
         self._check_test(("rest", "mask"))
         if samples_per_class < 1:
-            raise UserError(f"protocol.samples_per_class={samples_per_class}, expected 1 or more")
+            raise UserError(
+                f"protocol.samples_per_class={samples_per_class}, expected 1 or more"
+            )
 
-    def plan(self, y: np.ndarray, test: np.ndarray | None, rng: np.random.Generator) -> Plan:
+    def plan(
+        self, y: np.ndarray, test: np.ndarray | None, rng: np.random.Generator
+    ) -> Plan:
         """Steps of indices, and test indices."""
         steps = self.samples_per_class
         train, held = self._split(y, test, rng, learned=steps)
@@ -158,10 +183,18 @@ class Stream(_Protocol):
         self.test_at = test_at
         self.replace = replace
         self._check_test(("mask",))
-        if not len(test_at) or test_at[0] < 1 or any(b <= a for a, b in itertools.pairwise(test_at)):
-            raise UserError(f"protocol.test_at={list(test_at)}, expected growing numbers of samples from 1 on")
+        if (
+            not len(test_at)
+            or test_at[0] < 1
+            or any(b <= a for a, b in itertools.pairwise(test_at))
+        ):
+            raise UserError(
+                f"protocol.test_at={list(test_at)}, expected growing numbers of samples from 1 on"
+            )
 
-    def plan(self, y: np.ndarray, test: np.ndarray | None, rng: np.random.Generator) -> Plan:
+    def plan(
+        self, y: np.ndarray, test: np.ndarray | None, rng: np.random.Generator
+    ) -> Plan:
         """Steps of indices, and test indices."""
         train, held = self._split(y, test, rng, learned=0)
         pool = np.concatenate(list(train.values()))

@@ -12,10 +12,27 @@ from rsbench.report.page import make_page
 from rsbench.report.table import make_latex, make_tables
 from rsbench.store.record import Run
 
-__all__ = ["FILES", "draw", "findings", "make_comparisons", "make_latex", "make_page", "make_tables", "write_report"]
+__all__ = [
+    "FILES",
+    "draw",
+    "findings",
+    "make_comparisons",
+    "make_latex",
+    "make_page",
+    "make_tables",
+    "write_report",
+]
 
 #: What a report consists of; `comparisons.csv` only where there are runs to compare.
-FILES = ("report.html", "table.md", "table.tex", "comparisons.csv", "curves.png", "curves.pdf", "curves.svg")
+FILES = (
+    "report.html",
+    "table.md",
+    "table.tex",
+    "comparisons.csv",
+    "curves.png",
+    "curves.pdf",
+    "curves.svg",
+)
 
 
 def write_report(runs: list[Run], folder: Path, left_out: Sequence[str] = ()) -> str:
@@ -26,7 +43,9 @@ def write_report(runs: list[Run], folder: Path, left_out: Sequence[str] = ()) ->
     if pairs:
         write_whole(folder / "comparisons.csv", pairs)
     else:
-        (folder / "comparisons.csv").unlink(missing_ok=True)  # of an earlier report, on other runs
+        (folder / "comparisons.csv").unlink(
+            missing_ok=True
+        )  # of an earlier report, on other runs
     write_whole(folder / "table.md", text)
     write_whole(folder / "table.tex", make_latex(runs))
     write_whole(folder / "report.html", make_page(runs, left_out, parts))
@@ -41,7 +60,11 @@ def _compare_groups(parts: list[Group]) -> tuple[str, str]:
     for group in compared:
         told, pairs = make_comparisons(group) if len(group.good) > 1 else ("", None)
         if len(compared) > 1:
-            alone = "" if len(group.good) > 1 else f"{group.good[0].info['label']}: nothing here to compare it with.\n"
+            alone = (
+                ""
+                if len(group.good) > 1
+                else f"{group.good[0].info['label']}: nothing here to compare it with.\n"
+            )
             text += f"\n{group.title}:\n{alone}"
         text += f"\n{told}" if told else ""
         if pairs is not None:

@@ -31,7 +31,9 @@ class Collection:
         known = {_same(run) for run in self.runs}
         for run in runs:
             if _same(run) in known:
-                self.left_out.append(f"{run.folder}: the same as another run of the report, {run.info['label']}")
+                self.left_out.append(
+                    f"{run.folder}: the same as another run of the report, {run.info['label']}"
+                )
                 continue
             known.add(_same(run))
             self.runs.append(run)
@@ -46,11 +48,17 @@ def from_folders(folders: list[Path]) -> Collection:
     found = Collection()
     for folder in folders:
         if not folder.is_dir():
-            raise UserError(f"{folder} is not a folder: give that of a run or a sweep, such as outputs/sweeps/…")
+            raise UserError(
+                f"{folder} is not a folder: give that of a run or a sweep, such as outputs/sweeps/…"
+            )
         damaged: list[str] = []
         runs = find(folder.resolve(), damaged)
         if not runs:
-            cause = f": {damaged[0]}" if damaged else ". A finished run has a curves.csv beside its run.json"
+            cause = (
+                f": {damaged[0]}"
+                if damaged
+                else ". A finished run has a curves.csv beside its run.json"
+            )
             raise UserError(f"{folder}: no finished run in it{cause}")
         found.left_out += damaged
         found.add(runs)
@@ -73,13 +81,17 @@ def from_mlflow(experiment: str, uri: str, folder: Path) -> Collection:
                     download("classes.csv", place)
                 found.add([read(place)])
             except Exception as error:  # of one run: the others are still there
-                found.left_out.append(f"{name} ({run_id}): {first_line(error)}".replace(f"{place}: ", ""))
+                found.left_out.append(
+                    f"{name} ({run_id}): {first_line(error)}".replace(f"{place}: ", "")
+                )
     except UserError:
         raise
     except Exception as error:
         raise UserError(f"{uri}: {first_line(error)}") from error
     if not found.runs:
-        raise UserError(f"{uri}: the experiment '{experiment}' has no complete run of rsbench")
+        raise UserError(
+            f"{uri}: the experiment '{experiment}' has no complete run of rsbench"
+        )
     return found
 
 
@@ -88,7 +100,10 @@ def not_numbers(run: Run) -> str | None:
     for measure in MEASURES:
         bad = np.flatnonzero(~np.isfinite(run.curves[measure]))
         if len(bad):
-            seed, step = int(run.curves["seed"][bad[0]]), int(run.curves["step"][bad[0]])
+            seed, step = (
+                int(run.curves["seed"][bad[0]]),
+                int(run.curves["step"][bad[0]]),
+            )
             value = run.curves[measure][bad[0]]
             return f"{run.folder / 'curves.csv'}: {measure} is {value} at seed {seed}, step {step}: not compared"
     return None
@@ -109,7 +124,11 @@ class Group:
     @functools.cached_property
     def good(self) -> list[Run]:
         """Those that are compared."""
-        return [run for run in self.runs if not not_numbers(run)] if self.problems else self.runs
+        return (
+            [run for run in self.runs if not not_numbers(run)]
+            if self.problems
+            else self.runs
+        )
 
     @functools.cached_property
     def comparisons(self) -> list[Comparison]:

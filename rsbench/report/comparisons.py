@@ -20,8 +20,26 @@ from rsbench.report.table import markdown
 from rsbench.store.record import Run
 
 COLUMNS = (
-    *("first", "second", "measure", "step", "seeds", "first_minus_second", "low", "high", "effect"),
-    *("first_wins", "ties", "second_wins", "p_t", "p_nadeau_bengio", "p_holm", "p_wilcoxon"),
+    *(
+        "first",
+        "second",
+        "measure",
+        "step",
+        "seeds",
+        "first_minus_second",
+        "low",
+        "high",
+        "effect",
+    ),
+    *(
+        "first_wins",
+        "ties",
+        "second_wins",
+        "p_t",
+        "p_nadeau_bengio",
+        "p_holm",
+        "p_wilcoxon",
+    ),
 )
 
 
@@ -65,10 +83,16 @@ def against_first(runs: list[Run], found: list[Comparison]) -> list[Comparison]:
 def family_sizes(runs: list[Run]) -> str:
     """How many tests were corrected together."""
     each = [len(family) for family in families(runs) if len(family) > 1]
-    tests = dict.fromkeys(n * (n - 1) // 2 if n <= MOST_IN_PAIRS else n - 1 for n in each)
+    tests = dict.fromkeys(
+        n * (n - 1) // 2 if n <= MOST_IN_PAIRS else n - 1 for n in each
+    )
     count = " or ".join(map(str, tests))
     what = "pair" if list(tests) == [1] else "pairs"
-    where = f"methods on the same features, in each of {len(each)} families" if len(each) > 1 else "methods"
+    where = (
+        f"methods on the same features, in each of {len(each)} families"
+        if len(each) > 1
+        else "methods"
+    )
     return f"{count} {what} of {where}"
 
 
@@ -102,9 +126,16 @@ def _to_csv(found: list[Comparison], step: int, seeds: int) -> str:
     writer.writerow(COLUMNS)
     for c in found:
         numbers = (c.difference.mean, c.difference.low, c.difference.high, c.effect)
-        tests = (c.p_t, c.p_corrected, c.p_holm, "" if c.p_wilcoxon is None else c.p_wilcoxon)
+        tests = (
+            c.p_t,
+            c.p_corrected,
+            c.p_holm,
+            "" if c.p_wilcoxon is None else c.p_wilcoxon,
+        )
         names = (_no_formula(c.first), _no_formula(c.second))
-        writer.writerow([*names, MEASURE, step, seeds, *numbers, c.wins, c.ties, c.losses, *tests])
+        writer.writerow(
+            [*names, MEASURE, step, seeds, *numbers, c.wins, c.ties, c.losses, *tests]
+        )
     return out.getvalue()
 
 

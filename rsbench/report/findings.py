@@ -8,11 +8,22 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from rsbench.core.statistics import Comparison, compare_pair, compared_step, holm, interaction
+from rsbench.core.statistics import (
+    Comparison,
+    compare_pair,
+    compared_step,
+    holm,
+    interaction,
+)
 from rsbench.report.labels import flatten, is_simulated, p_text, signed, swept_axis
 from rsbench.store.record import Run
 
-_SCORES = {"none": "raw", "center": "centred", "standardize": "standardised", "l2": "normalised"}
+_SCORES = {
+    "none": "raw",
+    "center": "centred",
+    "standardize": "standardised",
+    "l2": "normalised",
+}
 
 
 @dataclass(frozen=True)
@@ -27,11 +38,20 @@ class Control:
 
 #: Each is looked for among the settings that may tell a run from its counterpart; None stands for any value.
 CONTROLS = (
-    Control(("annotation.name",), "shuffled", "Annotations shuffled between samples", True),
+    Control(
+        ("annotation.name",), "shuffled", "Annotations shuffled between samples", True
+    ),
     Control(("annotation.name",), "random", "As many marks on random features", True),
     Control(("aggregator.name",), "none", "Every feature marked (all ones)"),
-    Control(("aggregator.relevant", "aggregator.irrelevant"), None, "A soft mask in place of the hard one", True),
-    Control(("aggregator.scope",), "seen", "Only votes seen so far, not the whole pool's"),
+    Control(
+        ("aggregator.relevant", "aggregator.irrelevant"),
+        None,
+        "A soft mask in place of the hard one",
+        True,
+    ),
+    Control(
+        ("aggregator.scope",), "seen", "Only votes seen so far, not the whole pool's"
+    ),
     Control(("learner.variant",), "pa", "Steps that correct the margin exactly"),
     Control(("tune.learner.C",), None, "C tuned on held-out classes"),
 )
@@ -53,7 +73,11 @@ class Contrast:
 
     def __str__(self) -> str:
         told = f"{self.control.words}, {self.method}: {_on_each(self.to_itself)}"
-        return f"{told}; against lean {_on_each(self.to_lean)}." if self.to_lean else f"{told}."
+        return (
+            f"{told}; against lean {_on_each(self.to_lean)}."
+            if self.to_lean
+            else f"{told}."
+        )
 
 
 @dataclass(frozen=True)
@@ -82,8 +106,14 @@ def findings(runs: list[Run]) -> Findings:
         ("With exact steps", lambda changed: changed == {"learner.variant": "pa"}),
         ("With C tuned", lambda changed: list(changed) == ["tune.learner.C"]),
     ):
-        controlled += _about_scores([run for run in runs if is_so(_settings_of_controls(run))], words)
-    if any(_beats_lean(contrast) for contrast in contrasts if contrast.control.value == "shuffled"):
+        controlled += _about_scores(
+            [run for run in runs if is_so(_settings_of_controls(run))], words
+        )
+    if any(
+        _beats_lean(contrast)
+        for contrast in contrasts
+        if contrast.control.value == "shuffled"
+    ):
         controlled.append(_WHY_SHUFFLED_HELPS)
     # With a setting swept beside them, methods are compared at each of its values.
     axis = swept_axis(runs)
@@ -99,7 +129,9 @@ def _note(runs: list[Run]) -> str:
             "(Holm) for the methods compared with lean in that sentence"
         )
     note = f"Cumulative error at {compared_step(runs[0])} {runs[0].info['unit']}, in points; {sure}."
-    return ("SIMULATED data, evidence of nothing. " if is_simulated(runs) else "") + note
+    return (
+        "SIMULATED data, evidence of nothing. " if is_simulated(runs) else ""
+    ) + note
 
 
 def _about_scores(runs: list[Run], family: str) -> Iterator[str]:
@@ -109,7 +141,10 @@ def _about_scores(runs: list[Run], family: str) -> Iterator[str]:
         return  # of runs that differ in something else, which of them would be the method?
     winners: dict[str, Run | None] = {}
     for name in dict.fromkeys(run.info["preprocessor"] for run in runs):
-        lean, rich = _lean(runs, name), [run for run in _with(runs, name) if not _is_lean(run)]
+        lean, rich = (
+            _lean(runs, name),
+            [run for run in _with(runs, name) if not _is_lean(run)],
+        )
         if lean is None or not rich:
             continue
         tests = _corrected([(run, lean) for run in rich])
@@ -117,7 +152,13 @@ def _about_scores(runs: list[Run], family: str) -> Iterator[str]:
         best = min(clear or rich, key=_error)
         winners[name] = best if clear else None
         test = tests[best]
-        verb = "helps" if clear else "does harm" if test.clearly_more else "shows no clear gain"
+        verb = (
+            "helps"
+            if clear
+            else "does harm"
+            if test.clearly_more
+            else "shows no clear gain"
+        )
         yield (
             f"{f'{family}, on' if family else 'On'} {scores(name)} scores rich supervision {verb}: the best method "
             f"with it, {best.info['method']}, has {points(test.comparison)} against {lean.info['method']} "
@@ -126,12 +167,16 @@ def _about_scores(runs: list[Run], family: str) -> Iterator[str]:
     of = f" {family[0].lower()}{family[1:]}" if family else ""
     yield from _reversal(runs, winners, of)
     if len(winners) > 1:
-        best = min((run for run in runs if run.info["preprocessor"] in winners), key=_error)
+        best = min(
+            (run for run in runs if run.info["preprocessor"] in winners), key=_error
+        )
         where = scores(best.info["preprocessor"])
         yield f"Lowest of these{of}: {best.info['method']} on {where} scores, {_percent(best)}."
 
 
-def _reversal(runs: list[Run], winners: dict[str, Run | None], of: str) -> Iterator[str]:
+def _reversal(
+    runs: list[Run], winners: dict[str, Run | None], of: str
+) -> Iterator[str]:
     """Where rich supervision helps and where not; the latter only if its gain there is clearly smaller."""
     for name, winner in winners.items():
         if winner is None:
@@ -139,7 +184,9 @@ def _reversal(runs: list[Run], winners: dict[str, Run | None], of: str) -> Itera
         smaller: list[str] = []
         unclear: list[str] = []
         for other in (other for other, found in winners.items() if found is None):
-            (smaller if _gains_less(runs, winner, name, other) else unclear).append(scores(other))
+            (smaller if _gains_less(runs, winner, name, other) else unclear).append(
+                scores(other)
+            )
         if smaller:
             yield f"So{of} rich supervision helps on {scores(name)} scores, not on {_and(smaller)} ones."
         if unclear:
@@ -148,7 +195,14 @@ def _reversal(runs: list[Run], winners: dict[str, Run | None], of: str) -> Itera
 
 def _gains_less(runs: list[Run], winner: Run, name: str, other: str) -> bool:
     """Whether a method's gain over lean learning is clearly smaller on other features, seed by seed."""
-    same = next((run for run in _with(runs, other) if run.info["method"] == winner.info["method"]), None)
+    same = next(
+        (
+            run
+            for run in _with(runs, other)
+            if run.info["method"] == winner.info["method"]
+        ),
+        None,
+    )
     lean, other_lean = _lean(runs, name), _lean(runs, other)
     if same is None or lean is None or other_lean is None:
         return False
@@ -161,7 +215,13 @@ def _about_axis(runs: list[Run], key: str, values: list[float]) -> Iterator[str]
     for preprocessor in dict.fromkeys(run.info["preprocessor"] for run in runs):
         mine = sorted(_with(runs, preprocessor), key=lambda run: at[run])
         leans = {at[run]: run for run in mine if _is_lean(run)}
-        tests = _corrected([(run, leans[at[run]]) for run in mine if not _is_lean(run) and at[run] in leans])
+        tests = _corrected(
+            [
+                (run, leans[at[run]])
+                for run in mine
+                if not _is_lean(run) and at[run] in leans
+            ]
+        )
         for method in dict.fromkeys(run.info["method"] for run in mine):
             own = [run for run in mine if run.info["method"] == method]
             first, last = own[0], own[-1]
@@ -170,8 +230,16 @@ def _about_axis(runs: list[Run], key: str, values: list[float]) -> Iterator[str]
                 f"to {_percent(last)} at {at[last]:g}"
             )
             if any(run in tests for run in own):
-                better = [f"{at[run]:g}" for run in own if run in tests and tests[run].clearly_less]
-                where = f"clearly better than lean at {_and(better)}" if better else "nowhere clearly better than lean"
+                better = [
+                    f"{at[run]:g}"
+                    for run in own
+                    if run in tests and tests[run].clearly_less
+                ]
+                where = (
+                    f"clearly better than lean at {_and(better)}"
+                    if better
+                    else "nowhere clearly better than lean"
+                )
                 line = f"{line}; {where}"
             yield f"{line}."
 
@@ -202,21 +270,40 @@ def _corrected(pairs: list[tuple[Run, Run]]) -> dict[Run, Test]:
 def _contrasts(runs: list[Run], plain: list[Run]) -> Iterator[Contrast]:
     """For each control, and each method that has it, what it changes on each kind of features."""
     for control in CONTROLS:
-        pairs = [(run, other) for run in runs if (other := _counterpart(run, plain, control)) is not None]
+        pairs = [
+            (run, other)
+            for run in runs
+            if (other := _counterpart(run, plain, control)) is not None
+        ]
         for method in dict.fromkeys(other.info["method"] for _, other in pairs):
-            mine = [(run, other) for run, other in pairs if other.info["method"] == method]
-            leans = [(run, _lean(plain, run.info["preprocessor"])) for run, _ in mine] if control.to_lean else []
+            mine = [
+                (run, other) for run, other in pairs if other.info["method"] == method
+            ]
+            leans = (
+                [(run, _lean(plain, run.info["preprocessor"])) for run, _ in mine]
+                if control.to_lean
+                else []
+            )
             yield Contrast(
                 control,
                 method,
-                {run.info["preprocessor"]: compare_pair(run, other) for run, other in mine},
-                {run.info["preprocessor"]: compare_pair(run, lean) for run, lean in leans if lean is not None},
+                {
+                    run.info["preprocessor"]: compare_pair(run, other)
+                    for run, other in mine
+                },
+                {
+                    run.info["preprocessor"]: compare_pair(run, lean)
+                    for run, lean in leans
+                    if lean is not None
+                },
             )
 
 
 def _on_each(comparisons: dict[str, Comparison]) -> str:
     """The differences on each kind of features."""
-    return ", ".join(f"{scores(name)} {points(c)} ({change(c)})" for name, c in comparisons.items())
+    return ", ".join(
+        f"{scores(name)} {points(c)} ({change(c)})" for name, c in comparisons.items()
+    )
 
 
 def change(comparison: Comparison) -> str:
@@ -241,25 +328,45 @@ def _settings_of_controls(run: Run) -> dict[str, Any]:
         "aggregator.scope": "teacher",
         "learner.variant": "pa2",
     }
-    found = {key: flat[key] for key, value in usual.items() if key in flat and value not in (None, flat[key])}
+    found = {
+        key: flat[key]
+        for key, value in usual.items()
+        if key in flat and value not in (None, flat[key])
+    }
     if "aggregator.relevant" in found and "aggregator.irrelevant" in flat:
         found["aggregator.irrelevant"] = flat["aggregator.irrelevant"]
-    if flat.get("aggregator.name") == "none" and flat.get("learner.name") in ("ellipsotron", "feature_scaling"):
+    if flat.get("aggregator.name") == "none" and flat.get("learner.name") in (
+        "ellipsotron",
+        "feature_scaling",
+    ):
         found["aggregator.name"] = "none"
-    return found | {key: value for key, value in flat.items() if key.startswith("tune.")}
+    return found | {
+        key: value for key, value in flat.items() if key.startswith("tune.")
+    }
 
 
 def _counterpart(run: Run, plain: list[Run], control: Control) -> Run | None:
     """The plain run that differs from this one in just that control; None if the run is no such control."""
     changed = _settings_of_controls(run)
-    if not changed or not set(changed) <= set(control.keys) or control.value not in (None, *changed.values()):
+    if (
+        not changed
+        or not set(changed) <= set(control.keys)
+        or control.value not in (None, *changed.values())
+    ):
         return None
-    ignored = (*control.keys, *(("aggregator.",) if control.keys == ("aggregator.name",) else ()))
+    ignored = (
+        *control.keys,
+        *(("aggregator.",) if control.keys == ("aggregator.name",) else ()),
+    )
 
     def settings(of: Run) -> dict[str, Any]:
         kept = ("learner.", "aggregator.", "annotation.", "preprocessor.", "tune.")
         flat = flatten(of.info["config"])
-        return {key: value for key, value in flat.items() if key.startswith(kept) and not key.startswith(ignored)}
+        return {
+            key: value
+            for key, value in flat.items()
+            if key.startswith(kept) and not key.startswith(ignored)
+        }
 
     wanted = settings(run)
     return next((other for other in plain if settings(other) == wanted), None)
@@ -315,4 +422,8 @@ def scores(preprocessor: str) -> str:
 
 
 def _and(words: list[str]) -> str:
-    return " and ".join(words) if len(words) < 3 else f"{', '.join(words[:-1])} and {words[-1]}"
+    return (
+        " and ".join(words)
+        if len(words) < 3
+        else f"{', '.join(words[:-1])} and {words[-1]}"
+    )

@@ -10,9 +10,21 @@ from rsbench.errors import UserError, is_number
 from rsbench.store.record import Run, read_sweep, sweep_folder
 
 #: Settings that methods and record keeping change by themselves; they do not tell runs apart.
-_IMPLIED = ("learner.name", "aggregator.name", "preprocessor.name", "preprocessor.fit_on", "theta", "tracking")
+_IMPLIED = (
+    "learner.name",
+    "aggregator.name",
+    "preprocessor.name",
+    "preprocessor.fit_on",
+    "theta",
+    "tracking",
+)
 
-_SELECT_CLASSES = ("protocol.min_samples", "protocol.max_samples", "protocol.classes", "dataset.classes")
+_SELECT_CLASSES = (
+    "protocol.min_samples",
+    "protocol.max_samples",
+    "protocol.classes",
+    "dataset.classes",
+)
 
 
 def flatten(config: dict[str, Any], prefix: str = "") -> dict[str, Any]:
@@ -41,7 +53,11 @@ def varying(runs: list[Run]) -> dict[str, list[Any]]:
         found[key] = values
     # Where a component itself differs, its name says it and its parameters have nothing to be compared with.
     kinds = {key.removesuffix("name") for key in found if key.endswith(".name")}
-    return {key: values for key, values in found.items() if key.endswith(".name") or not key.startswith(tuple(kinds))}
+    return {
+        key: values
+        for key, values in found.items()
+        if key.endswith(".name") or not key.startswith(tuple(kinds))
+    }
 
 
 def swept_axis(runs: list[Run]) -> tuple[str, list[float]] | None:
@@ -55,13 +71,17 @@ def swept_axis(runs: list[Run]) -> tuple[str, list[float]] | None:
 
 def _follows(values: list[Any], classes: list[int]) -> bool:
     """Whether the number of classes tells the values apart."""
-    return bool(classes) and len({*zip(classes, map(repr, values), strict=True)}) == len({*classes})
+    return bool(classes) and len(
+        {*zip(classes, map(repr, values), strict=True)}
+    ) == len({*classes})
 
 
 def _differs_within_method(runs: list[Run], values: list[Any]) -> bool:
     by_method: dict[tuple[str, str], set[str]] = {}
     for run, value in zip(runs, values, strict=True):
-        by_method.setdefault((run.info["method"], run.info["preprocessor"]), set()).add(repr(value))
+        by_method.setdefault((run.info["method"], run.info["preprocessor"]), set()).add(
+            repr(value)
+        )
     return any(len(values) > 1 for values in by_method.values())
 
 
@@ -89,8 +109,12 @@ def hints(runs: list[Run]) -> list[str]:
 
 def data_label(runs: list[Run]) -> str:
     """The data sets of the runs, with a warning where they are simulated."""
-    names = dict.fromkeys((_data_name(run), run.info["data"]["simulated"]) for run in runs)
-    return ", ".join(f"{name} (SIMULATED)" if simulated else name for name, simulated in names)
+    names = dict.fromkeys(
+        (_data_name(run), run.info["data"]["simulated"]) for run in runs
+    )
+    return ", ".join(
+        f"{name} (SIMULATED)" if simulated else name for name, simulated in names
+    )
 
 
 def group_titles(firsts: list[Run]) -> list[str]:
@@ -104,13 +128,21 @@ def group_titles(firsts: list[Run]) -> list[str]:
 
 def _group_title(run: Run) -> str:
     reach = f"{run.info['classes']} classes, up to {run.steps[-1]} {run.info['unit']}"
-    return f"{data_label([run])}, {reach}, {run.seeds} seed{'' if run.seeds == 1 else 's'}"
+    return (
+        f"{data_label([run])}, {reach}, {run.seeds} seed{'' if run.seeds == 1 else 's'}"
+    )
 
 
 def _telling(run: Run) -> str:
     key = comparison_key(run)
-    protocol = " ".join(f"{name}={value}" for name, value in (key["protocol"] or {}).items() if value is not None)
-    sizes = " ".join(f"{name} {n}" for name, n in (key["samples"] or {"sizes": "unknown"}).items())
+    protocol = " ".join(
+        f"{name}={value}"
+        for name, value in (key["protocol"] or {}).items()
+        if value is not None
+    )
+    sizes = " ".join(
+        f"{name} {n}" for name, n in (key["samples"] or {"sizes": "unknown"}).items()
+    )
     return f"seeds from {key['seeds'][0]}, {sizes}, {protocol}, data {str(key['data'])[:8]}"
 
 
@@ -119,7 +151,10 @@ def data_details(runs: list[Run]) -> list[str]:
     lines = []
     for run in runs:
         for what, facts in run.info["data"].get("details", {}).items():
-            told = ", ".join(f"{key.replace('_', ' ')} {_brief(value)}" for key, value in facts.items())
+            told = ", ".join(
+                f"{key.replace('_', ' ')} {_brief(value)}"
+                for key, value in facts.items()
+            )
             lines.append(f"{what.replace('_', ' ').capitalize()}: {told}.")
     return list(dict.fromkeys(lines))
 
@@ -144,10 +179,19 @@ def commands(runs: list[Run], most: int = 50) -> list[str]:
         except UserError:  # damaged; the runs' own settings are left
             sweep = {}
         found[command(sweep.get("command") or run.info["overrides"])] = None
-    return [*list(found)[:most], *([f"# and {len(found) - most} more"] if len(found) > most else [])]
+    return [
+        *list(found)[:most],
+        *([f"# and {len(found) - most} more"] if len(found) > most else []),
+    ]
 
 
 def _data_name(run: Run) -> str:
     settings = run.info["config"].get("dataset", {})
-    path = settings.get("path") or (settings.get("root") if str(settings.get("root")).endswith(".npz") else None)
-    return f"{run.info['data']['name']} {Path(path).name}" if path else run.info["data"]["name"]
+    path = settings.get("path") or (
+        settings.get("root") if str(settings.get("root")).endswith(".npz") else None
+    )
+    return (
+        f"{run.info['data']['name']} {Path(path).name}"
+        if path
+        else run.info["data"]["name"]
+    )

@@ -17,14 +17,27 @@ class Cell:
     heat: float | None = None
 
 
-def table(header: list[str], rows: list[list[Any]], caption: str, text: int, minor: int = 0, tall: bool = False) -> str:
+def table(
+    header: list[str],
+    rows: list[list[Any]],
+    caption: str,
+    text: int,
+    minor: int = 0,
+    tall: bool = False,
+) -> str:
     """A table: first `minor` columns that a phone leaves out, then text up to column `text`, then numbers."""
 
     def kind(j: int) -> str:
         return "minor" if j < minor else "text" if j < text else ""
 
-    head = "".join(f"<th scope=col{_class(kind(j))}>{text_of(title)}</th>" for j, title in enumerate(header))
-    body = "".join(f"<tr>{''.join(_cell(cell, kind(j)) for j, cell in enumerate(row))}</tr>" for row in rows)
+    head = "".join(
+        f"<th scope=col{_class(kind(j))}>{text_of(title)}</th>"
+        for j, title in enumerate(header)
+    )
+    body = "".join(
+        f"<tr>{''.join(_cell(cell, kind(j)) for j, cell in enumerate(row))}</tr>"
+        for row in rows
+    )
     frame = "scroll tall" if tall or len(rows) > 40 else "scroll"
     # Not a caption element: that would be as wide as the table, and cut off on a phone.
     title = f'<p class="caption">{text_of(caption)}</p>' if caption else ""
@@ -50,7 +63,11 @@ def _class(*words: str) -> str:
 
 def number(value: float | None, form: str) -> Cell:
     """A number in a format, or a dash."""
-    return Cell("–") if value is None or not math.isfinite(value) else Cell(f"{value:{form}}", float(value))
+    return (
+        Cell("–")
+        if value is None or not math.isfinite(value)
+        else Cell(f"{value:{form}}", float(value))
+    )
 
 
 def plain(value: Any) -> str:

@@ -61,7 +61,9 @@ _MOST_BY_CLASS = 60
 _CLASSES_SHOWN = 400
 
 
-def make_page(runs: list[Run], left_out: Sequence[str] = (), parts: list[Group] | None = None) -> str:
+def make_page(
+    runs: list[Run], left_out: Sequence[str] = (), parts: list[Group] | None = None
+) -> str:
     """The report of these runs, as HTML; `parts` are their groups, if somebody has made them already."""
     parts = parts or groups(runs)
     title = _title(runs)
@@ -73,12 +75,17 @@ def make_page(runs: list[Run], left_out: Sequence[str] = (), parts: list[Group] 
     body += [_repeat(runs), _what(runs)]
     if left_out:
         body.append(f"<h2 id=left-out>Left out</h2>{bullets(left_out)}")
-    body += ["</main>", f"<footer>Made by rsbench {text_of(__version__)} from the records on disk.</footer>"]
+    body += [
+        "</main>",
+        f"<footer>Made by rsbench {text_of(__version__)} from the records on disk.</footer>",
+    ]
     charts = [_charted(part.runs, part.title) for part in parts]
     charts += [_charted(runs, "All runs")] if overview else []
     payload = {"measures": _MEASURE_NAMES, "groups": charts}
     # A "<" inside a script could end it.
-    data = json.dumps(payload, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
+    data = json.dumps(payload, separators=(",", ":"), allow_nan=False).replace(
+        "<", "\\u003c"
+    )
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
@@ -93,7 +100,9 @@ def make_page(runs: list[Run], left_out: Sequence[str] = (), parts: list[Group] 
 
 
 def _title(runs: list[Run]) -> str:
-    experiments = dict.fromkeys(run.info["experiment"] for run in runs if run.info["experiment"])
+    experiments = dict.fromkeys(
+        run.info["experiment"] for run in runs if run.info["experiment"]
+    )
     return f"{', '.join(experiments) or 'rsbench'}: {data_label(runs)}"
 
 
@@ -103,8 +112,17 @@ def _header(title: str, runs: list[Run], parts: list[Group], left_out: bool) -> 
     count = f"{len(runs)} run{'' if len(runs) == 1 else 's'}"
     links = [(f"group-{i}", part.title) for i, part in enumerate(parts)]
     if len(parts) == 1:
-        links = [("curves-0", "Curves"), ("results-0", "Results"), ("pairs-0", "Comparisons"), ("needed-0", "Samples")]
-    links += [("repeat", "Repeat it"), ("what", "What was run"), *([("left-out", "Left out")] if left_out else [])]
+        links = [
+            ("curves-0", "Curves"),
+            ("results-0", "Results"),
+            ("pairs-0", "Comparisons"),
+            ("needed-0", "Samples"),
+        ]
+    links += [
+        ("repeat", "Repeat it"),
+        ("what", "What was run"),
+        *([("left-out", "Left out")] if left_out else []),
+    ]
     warning = ""
     if simulated:
         told = " ".join(map(text_of, hints(runs)))
@@ -113,7 +131,11 @@ def _header(title: str, runs: list[Run], parts: list[Group], left_out: bool) -> 
             f"nor about the paper's. {told}</p>"
         )
     nav = "".join(f'<a href="#{anchor}">{text_of(name)}</a>' for anchor, name in links)
-    several = "" if len(parts) == 1 else f" in {len(parts)} groups that cannot be compared with each other"
+    several = (
+        ""
+        if len(parts) == 1
+        else f" in {len(parts)} groups that cannot be compared with each other"
+    )
     return (
         f'<header><h1>{text_of(title)}{badge}</h1><p class="soft">{count}{several}</p>{warning}'
         f'<nav aria-label="Sections">{nav}</nav></header>'
@@ -127,10 +149,17 @@ def _chart(i: int) -> str:
 def _group(i: int, group: Group, of: int) -> str:
     """Everything on runs that can be compared with each other."""
     words = group.findings
-    parts = [f'<section id="group-{i}">', f"<h2>{text_of(group.title)}</h2>" if of > 1 else ""]
-    parts += [f'<p class="note">{text_of(line)}</p>' for line in data_details(group.runs)]
+    parts = [
+        f'<section id="group-{i}">',
+        f"<h2>{text_of(group.title)}</h2>" if of > 1 else "",
+    ]
+    parts += [
+        f'<p class="note">{text_of(line)}</p>' for line in data_details(group.runs)
+    ]
     if words.claims:
-        parts += [f'<p class="note">{text_of(words.note)}</p>{bullets(words.claims, "words")}']
+        parts += [
+            f'<p class="note">{text_of(words.note)}</p>{bullets(words.claims, "words")}'
+        ]
     parts += [bullets(group.problems, "words") if group.problems else ""]
     parts += [f'<h3 id="curves-{i}">Curves</h3>{_chart(i)}']
     parts += [
@@ -147,12 +176,29 @@ def _group(i: int, group: Group, of: int) -> str:
 
 def _controls(i: int, words: Findings) -> str:
     """What each control changes: a row per control and method, a column per kind of features."""
-    kinds = list(dict.fromkeys(name for contrast in words.contrasts for name in contrast.to_itself))
-    header = ["control", "of", *(f"{scores(name)}" for name in kinds), *(f"{scores(name)}, to lean" for name in kinds)]
+    kinds = list(
+        dict.fromkeys(
+            name for contrast in words.contrasts for name in contrast.to_itself
+        )
+    )
+    header = [
+        "control",
+        "of",
+        *(f"{scores(name)}" for name in kinds),
+        *(f"{scores(name)}, to lean" for name in kinds),
+    ]
     rows = []
     for contrast in words.contrasts:
-        found = [contrast.to_itself.get(name) for name in kinds] + [contrast.to_lean.get(name) for name in kinds]
-        rows.append([contrast.control.words, contrast.method, *(_changed(comparison) for comparison in found)])
+        found = [contrast.to_itself.get(name) for name in kinds] + [
+            contrast.to_lean.get(name) for name in kinds
+        ]
+        rows.append(
+            [
+                contrast.control.words,
+                contrast.method,
+                *(_changed(comparison) for comparison in found),
+            ]
+        )
     caption = (
         "What each control does to the error, against the method itself and against lean learning. Colours go by "
         "single intervals: of twenty cells one may be coloured by chance."
@@ -166,7 +212,11 @@ def _changed(comparison: Comparison | None) -> Cell:
     if comparison is None:
         return Cell("")
     word = change(comparison)
-    return Cell(points(comparison), comparison.difference.mean, {"better": "best", "worse": "worse"}.get(word, ""))
+    return Cell(
+        points(comparison),
+        comparison.difference.mean,
+        {"better": "best", "worse": "worse"}.get(word, ""),
+    )
 
 
 def _results(runs: list[Run]) -> str:
@@ -174,7 +224,9 @@ def _results(runs: list[Run]) -> str:
     return "".join(_leaderboard(runs, *measure) for measure in TABLED)
 
 
-def _leaderboard(runs: list[Run], measure: str, title: str, scale: int, digits: int) -> str:
+def _leaderboard(
+    runs: list[Run], measure: str, title: str, scale: int, digits: int
+) -> str:
     """Runs, best first; the paper's figures and the difference where it has them."""
     steps = sorted({step for run in runs for step in run.table_steps()})
     fixed, extra = compared_step(runs[0]), varying(runs)
@@ -183,18 +235,35 @@ def _leaderboard(runs: list[Run], measure: str, title: str, scale: int, digits: 
     kinds = _intervals(runs)
     header = ["rank", "method", "preprocessor", *extra, *(f"@{step}" for step in steps)]
     header += [f"95 % @{fixed}{name}" for name in kinds]
-    header += [text for step in steps for text in (f"paper @{step}", "difference")] if with_paper else []
+    header += (
+        [text for step in steps for text in (f"paper @{step}", "difference")]
+        if with_paper
+        else []
+    )
     order = np.argsort([_at(run, measure, fixed) for run in runs], kind="stable")
     best = [lowest(runs, measure, step) for step in steps]
     rows = []
     for rank, i in enumerate(order):
         run = runs[i]
-        row: list[Any] = [Cell(str(rank + 1), rank), run.info["method"], run.info["preprocessor"]]
+        row: list[Any] = [
+            Cell(str(rank + 1), rank),
+            run.info["method"],
+            run.info["preprocessor"],
+        ]
         row += [plain(values[i]) for values in extra.values()]
         for j, step in enumerate(steps):
             look = "best" if run in best[j] else ""
-            row.append(Cell(mean_text(run, measure, step, scale, digits), _sort(_at(run, measure, step)), look))
-        row += [_interval_cell(run, measure, fixed, scale, digits, interval) for interval in kinds.values()]
+            row.append(
+                Cell(
+                    mean_text(run, measure, step, scale, digits),
+                    _sort(_at(run, measure, step)),
+                    look,
+                )
+            )
+        row += [
+            _interval_cell(run, measure, fixed, scale, digits, interval)
+            for interval in kinds.values()
+        ]
         for step, figure in zip(steps, cited[i], strict=True) if with_paper else ():
             gap = None if figure is None else scale * _at(run, measure, step) - figure
             row += [number(figure, "g"), number(gap, f"+.{digits}f")]
@@ -208,10 +277,14 @@ def _intervals(runs: list[Run]) -> dict[str, Callable[..., Interval]]:
     seeds = min(run.seeds for run in runs)
     if seeds < 2:
         return {}
-    return {"": t_interval} | ({", bootstrap": bootstrap_interval} if seeds >= ENOUGH_TO_BOOTSTRAP else {})
+    return {"": t_interval} | (
+        {", bootstrap": bootstrap_interval} if seeds >= ENOUGH_TO_BOOTSTRAP else {}
+    )
 
 
-def _interval_cell(run: Run, measure: str, step: int, scale: int, digits: int, interval: Any) -> Cell:
+def _interval_cell(
+    run: Run, measure: str, step: int, scale: int, digits: int, interval: Any
+) -> Cell:
     if step not in run.steps or not math.isfinite(_at(run, measure, step)):
         return Cell("–")
     found = interval(scale * run.values(measure)[run.steps.index(step)])
@@ -219,7 +292,11 @@ def _interval_cell(run: Run, measure: str, step: int, scale: int, digits: int, i
 
 
 def _at(run: Run, measure: str, step: int) -> float:
-    return float(run.mean(measure)[run.steps.index(step)]) if step in run.steps else math.nan
+    return (
+        float(run.mean(measure)[run.steps.index(step)])
+        if step in run.steps
+        else math.nan
+    )
 
 
 def _sort(value: float) -> float | None:
@@ -235,7 +312,15 @@ def _pairs(group: Group) -> str:
         found = group.comparisons
     except UserError as error:
         return f'<p class="note">Not compared: {text_of(error)}.</p>'
-    header = ["method", "against", "difference", "95 % interval", "effect size", "win / tie / loss", "p, paired t"]
+    header = [
+        "method",
+        "against",
+        "difference",
+        "95 % interval",
+        "effect size",
+        "win / tie / loss",
+        "p, paired t",
+    ]
     header += ["p, Nadeau–Bengio", "p, Wilcoxon", "p, Holm"]
     step, unit = compared_step(runs[0]), runs[0].info["unit"]
     caption = (
@@ -251,8 +336,17 @@ def _pairs(group: Group) -> str:
 
 def _pair_row(c: Comparison) -> list[Any]:
     low, high = -c.difference.high, -c.difference.low
-    interval = Cell(f"{signed(low)} to {signed(high)}", low) if math.isfinite(low) else Cell("–")
-    ps = [c.p_t, c.p_corrected, math.nan if c.p_wilcoxon is None else c.p_wilcoxon, c.p_holm]
+    interval = (
+        Cell(f"{signed(low)} to {signed(high)}", low)
+        if math.isfinite(low)
+        else Cell("–")
+    )
+    ps = [
+        c.p_t,
+        c.p_corrected,
+        math.nan if c.p_wilcoxon is None else c.p_wilcoxon,
+        c.p_holm,
+    ]
     return [
         c.second,
         c.first,
@@ -267,11 +361,18 @@ def _pair_row(c: Comparison) -> list[Any]:
 def _needed(runs: list[Run]) -> str:
     """Samples needed to reach errors, and the area under the curve."""
     wanted, unit = levels(runs), runs[0].info["unit"]
-    header = ["method", *(f"≤ {100 * level:.0f} %" for level in wanted), "area under the curve, %"]
+    header = [
+        "method",
+        *(f"≤ {100 * level:.0f} %" for level in wanted),
+        "area under the curve, %",
+    ]
     rows = []
     for run in runs:
         area = t_interval(100 * area_under_curve(run))
-        row: list[Any] = [run.info["label"], *(_needed_cell(needed(run, level), run.steps[-1]) for level in wanted)]
+        row: list[Any] = [
+            run.info["label"],
+            *(_needed_cell(needed(run, level), run.steps[-1]) for level in wanted),
+        ]
         spread = f" ± {area.high - area.mean:.1f}" if math.isfinite(area.high) else ""
         rows.append([*row, Cell(f"{area.mean:.1f}{spread}", area.mean)])
     caption = (
@@ -283,10 +384,18 @@ def _needed(runs: list[Run]) -> str:
 
 def _needed_cell(found: Needed, last: int) -> Cell:
     if found.samples is None:
-        told = f" in {found.seeds - found.reached} of {found.seeds}" if found.reached else ""
+        told = (
+            f" in {found.seeds - found.reached} of {found.seeds}"
+            if found.reached
+            else ""
+        )
         return Cell(f"> {last}{told}", 1e300)
     spread = found.samples.high - found.samples.mean
-    return Cell(f"{found.samples.mean:.1f}" + (f" ± {spread:.1f}" if math.isfinite(spread) else ""), found.samples.mean)
+    return Cell(
+        f"{found.samples.mean:.1f}"
+        + (f" ± {spread:.1f}" if math.isfinite(spread) else ""),
+        found.samples.mean,
+    )
 
 
 def _by_class(runs: list[Run]) -> str:
@@ -299,17 +408,28 @@ def _by_class(runs: list[Run]) -> str:
     names = list(dict.fromkeys(name for _, errors in shown for name in errors))
     if not names:
         return ""
-    mean = {name: np.mean([errors[name][1] for _, errors in shown if name in errors]) for name in names}
+    mean = {
+        name: np.mean([errors[name][1] for _, errors in shown if name in errors])
+        for name in names
+    }
     names = sorted(names, key=lambda name: -mean[name])[:_CLASSES_SHOWN]
     rows = []
     for name in names:
         row: list[Any] = [name, Cell(f"{100 * mean[name]:.0f}", float(mean[name]))]
         for _, errors in shown:
             found = errors.get(name)
-            row.append(Cell(f"{100 * found[1]:.0f}", found[1], heat=found[1]) if found else Cell("–"))
+            row.append(
+                Cell(f"{100 * found[1]:.0f}", found[1], heat=found[1])
+                if found
+                else Cell("–")
+            )
         rows.append(row)
     header = ["class", "all", *(run.info["label"] for run, _ in shown)]
-    left = f" The first {len(shown)} of {len(runs)} runs." if len(runs) > len(shown) else ""
+    left = (
+        f" The first {len(shown)} of {len(runs)} runs."
+        if len(runs) > len(shown)
+        else ""
+    )
     caption = f"Test error of each class at the last step, in %, pooled over seeds; hardest first.{left}"
     return f"<details><summary>Error by class</summary>{table(header, rows, caption, text=1, tall=True)}</details>"
 
@@ -317,7 +437,10 @@ def _by_class(runs: list[Run]) -> str:
 def _bounds(runs: list[Run]) -> str:
     shown = {"as_printed": ".1f", "scale_free_ratio": ".3f"}
     rows = [
-        [run.info["label"], *(number(bound.get(key), form) for key, form in shown.items())]
+        [
+            run.info["label"],
+            *(number(bound.get(key), form) for key, form in shown.items()),
+        ]
         for run in runs
         if isinstance(bound := run.info.get("bound"), dict) and bound
     ]
@@ -339,7 +462,16 @@ def _repeat(runs: list[Run]) -> str:
 
 def _what(runs: list[Run]) -> str:
     """Settings, versions and data: what every run shares, and what tells them apart."""
-    flats = [flatten({key: value for key, value in run.info["config"].items() if key != "tracking"}) for run in runs]
+    flats = [
+        flatten(
+            {
+                key: value
+                for key, value in run.info["config"].items()
+                if key != "tracking"
+            }
+        )
+        for run in runs
+    ]
     keys = list(dict.fromkeys(key for flat in flats for key in flat))
     shared: list[tuple[str, set[str]]] = []
     own: list[tuple[str, set[str]]] = []
@@ -347,15 +479,29 @@ def _what(runs: list[Run]) -> str:
         values = {plain(flat.get(key, "–")) for flat in flats}
         (shared if len(values) == 1 else own).append((key, values))
     about = [("git commit", run.info["git_commit"] or "–") for run in runs]
-    about += [(name, version) for run in runs for name, version in run.info["versions"].items()]
+    about += [
+        (name, version)
+        for run in runs
+        for name, version in run.info["versions"].items()
+    ]
     about += [("data", f"{_data(run)}") for run in runs]
     about += [
-        (f"plugin {plugin['plugin']}", f"{plugin['version'] or ''} sha256 {str(plugin['sha256'])[:16]}")
+        (
+            f"plugin {plugin['plugin']}",
+            f"{plugin['version'] or ''} sha256 {str(plugin['sha256'])[:16]}",
+        )
         for run in runs
         for plugin in run.info.get("plugins", [])
     ]
     rows = [[key, value] for key, value in dict.fromkeys(about)]
-    header = ["run", "seeds", "seconds", "fingerprint", "tuned", *(key for key, _ in own)]
+    header = [
+        "run",
+        "seeds",
+        "seconds",
+        "fingerprint",
+        "tuned",
+        *(key for key, _ in own),
+    ]
     each = [
         [
             run.info["label"],
@@ -391,17 +537,35 @@ def _tuned(run: Run) -> str:
     for values in run.info["tuned"].values():
         for key, value in values.items():
             ends = [grid[key][0], grid[key][-1]] if len(grid.get(key, ())) > 1 else []
-            found.setdefault(key, []).append(plain(value) + (" (edge of the grid)" if value in ends else ""))
-    return "; ".join(f"{key}={'/'.join(dict.fromkeys(values))}" for key, values in found.items()) or "–"
+            found.setdefault(key, []).append(
+                plain(value) + (" (edge of the grid)" if value in ends else "")
+            )
+    return (
+        "; ".join(
+            f"{key}={'/'.join(dict.fromkeys(values))}" for key, values in found.items()
+        )
+        or "–"
+    )
 
 
 def _charted(runs: list[Run], title: str) -> dict[str, Any]:
     """What the chart of a group draws: runs against samples, and against a swept setting if there is one."""
-    views = [{"name": " / ".join(dict.fromkeys(run.info["unit"] for run in runs)), "log": False}]
+    views = [
+        {
+            "name": " / ".join(dict.fromkeys(run.info["unit"] for run in runs)),
+            "log": False,
+        }
+    ]
     views[0]["lines"] = _styled(against_samples(runs, MEASURES))
     axis = swept_axis(runs)
     if axis:
-        views.append({"name": axis[0], "log": is_wide(axis[1]), "lines": _styled(against(runs, axis[1], MEASURES))})
+        views.append(
+            {
+                "name": axis[0],
+                "log": is_wide(axis[1]),
+                "lines": _styled(against(runs, axis[1], MEASURES)),
+            }
+        )
     return {"title": title, "first": len(views) - 1, "views": views}
 
 
@@ -415,8 +579,12 @@ def _styled(lines: list[Any]) -> list[dict[str, Any]]:
             "dash": variants.index(line.variant),
             "x": [float(x) for x in line.x],
             "t": critical_t(0.95, line.seeds) if line.seeds > 1 else 0,
-            "mean": {measure: _rounded(values) for measure, values in line.mean.items()},
-            "error": {measure: _rounded(values) for measure, values in line.error.items()},
+            "mean": {
+                measure: _rounded(values) for measure, values in line.mean.items()
+            },
+            "error": {
+                measure: _rounded(values) for measure, values in line.error.items()
+            },
         }
         for line in lines
     ]

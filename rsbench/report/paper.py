@@ -76,5 +76,9 @@ def error_at_10(info: dict[str, Any]) -> float | None:
 
 
 def _is_the_papers(info: dict[str, Any]) -> bool:
-    changed = [word for word in info["overrides"] if not word.startswith(HARMLESS) and word != "preprocessor=none"]
+    changed = [
+        word
+        for word in info["overrides"]
+        if not word.startswith(HARMLESS) and word != "preprocessor=none"
+    ]
     return not changed and info["classes"] == CLASSES[info["experiment"]]

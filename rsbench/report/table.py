@@ -7,7 +7,10 @@ from rsbench.report.paper import CLASSES, published
 from rsbench.store.record import Run
 
 #: What tables show: measure, title, by how much it is multiplied, digits.
-MEASURES = (("cumulative_error", "cumulative error %", 100, 1), ("cumulative_loss", "cumulative loss", 1, 0))
+MEASURES = (
+    ("cumulative_error", "cumulative error %", 100, 1),
+    ("cumulative_loss", "cumulative loss", 1, 0),
+)
 
 
 def make_tables(runs: list[Run]) -> str:
@@ -17,7 +20,10 @@ def make_tables(runs: list[Run]) -> str:
     for measure, title, scale, digits in MEASURES:
         lines += ["", *_table(runs, measure, title, scale, digits)]
     if is_simulated(runs):
-        lines += ["", "SIMULATED data: these numbers say nothing about the real data set, nor about the paper's."]
+        lines += [
+            "",
+            "SIMULATED data: these numbers say nothing about the real data set, nor about the paper's.",
+        ]
         lines += hints(runs)
     return "\n".join(lines) + "\n"
 
@@ -30,7 +36,11 @@ def _about(runs: list[Run]) -> str:
 
 def _other_classes(runs: list[Run]) -> list[str]:
     """A line for experiments of the paper whose number of classes came out differently."""
-    found = {(run.info["experiment"], run.info["classes"]) for run in runs if run.info["experiment"] in CLASSES}
+    found = {
+        (run.info["experiment"], run.info["classes"])
+        for run in runs
+        if run.info["experiment"] in CLASSES
+    }
     return [
         f"Classes: {count}, in the paper's {experiment} {CLASSES[experiment]}: not to be compared with its figures."
         for experiment, count in sorted(found)
@@ -38,7 +48,9 @@ def _other_classes(runs: list[Run]) -> list[str]:
     ]
 
 
-def _table(runs: list[Run], measure: str, title: str, scale: float, digits: int) -> list[str]:
+def _table(
+    runs: list[Run], measure: str, title: str, scale: float, digits: int
+) -> list[str]:
     steps = sorted({step for run in runs for step in run.table_steps()})
     extra = varying(runs)
     cited = [[published(run.info, measure, step) for step in steps] for run in runs]
@@ -48,7 +60,11 @@ def _table(runs: list[Run], measure: str, title: str, scale: float, digits: int)
         header += [f"paper @{step}" for step in steps]
     rows = []
     for i, run in enumerate(runs):
-        row = [run.info["method"], run.info["preprocessor"], *(f"{values[i]}" for values in extra.values())]
+        row = [
+            run.info["method"],
+            run.info["preprocessor"],
+            *(f"{values[i]}" for values in extra.values()),
+        ]
         row += [mean_text(run, measure, step, scale, digits) for step in steps]
         if with_paper:
             row += ["–" if figure is None else f"{figure:g}" for figure in cited[i]]
@@ -65,7 +81,9 @@ def mean_text(run: Run, measure: str, step: int, scale: float, digits: int) -> s
     if not math.isfinite(mean):
         return "–"
     deviation = scale * run.standard_error(measure)[i]
-    return f"{mean:.{digits}f}" + ("" if math.isnan(deviation) else f" ± {deviation:.{digits}f}")
+    return f"{mean:.{digits}f}" + (
+        "" if math.isnan(deviation) else f" ± {deviation:.{digits}f}"
+    )
 
 
 def make_latex(runs: list[Run]) -> str:
@@ -74,25 +92,43 @@ def make_latex(runs: list[Run]) -> str:
     extra = varying(runs)
     several = len({run.info["preprocessor"] for run in runs}) > 1
     names = ["method", *(["preprocessor"] if several else []), *extra]
-    best = {(measure, step): lowest(runs, measure, step) for measure, _, _, _ in MEASURES for step in steps}
+    best = {
+        (measure, step): lowest(runs, measure, step)
+        for measure, _, _, _ in MEASURES
+        for step in steps
+    }
     lines = []
     for i, run in enumerate(runs):
         words = [run.info["method"], *([run.info["preprocessor"]] if several else [])]
-        cells = [_latex(str(word)) for word in (*words, *(values[i] for values in extra.values()))]
+        cells = [
+            _latex(str(word))
+            for word in (*words, *(values[i] for values in extra.values()))
+        ]
         for measure, _, scale, digits in MEASURES:
             for step in steps:
                 cell = mean_text(run, measure, step, scale, digits)
                 shown = cell.replace(" ± ", r" $\pm$ ").replace("–", "--")
-                cells.append(rf"\textbf{{{shown}}}" if run in best[measure, step] else shown)
+                cells.append(
+                    rf"\textbf{{{shown}}}" if run in best[measure, step] else shown
+                )
         lines.append(" & ".join(cells) + r" \\")
     left, n = len(names), len(steps)
-    heads = [rf"\multicolumn{{{n}}}{{c}}{{{_latex(title)}}}" for _, title, _, _ in MEASURES]
-    rules = [rf"\cmidrule(lr){{{left + 1 + k * n}-{left + (k + 1) * n}}}" for k in range(len(heads))]
+    heads = [
+        rf"\multicolumn{{{n}}}{{c}}{{{_latex(title)}}}" for _, title, _, _ in MEASURES
+    ]
+    rules = [
+        rf"\cmidrule(lr){{{left + 1 + k * n}-{left + (k + 1) * n}}}"
+        for k in range(len(heads))
+    ]
     at = [f"@{step}" for step in steps] * len(heads)
     return "\n".join(
         [
             r"% \usepackage{booktabs}",
-            *(["% SIMULATED data: these numbers are evidence of nothing."] if is_simulated(runs) else []),
+            *(
+                ["% SIMULATED data: these numbers are evidence of nothing."]
+                if is_simulated(runs)
+                else []
+            ),
             r"\begin{table}",
             r"\centering",
             rf"\begin{{tabular}}{{{'l' * left}{'r' * (n * len(heads))}}}",
@@ -113,14 +149,23 @@ def make_latex(runs: list[Run]) -> str:
 
 def lowest(runs: list[Run], measure: str, step: int) -> list[Run]:
     """The runs with the lowest mean at a step."""
-    means = {i: run.mean(measure)[run.steps.index(step)] for i, run in enumerate(runs) if step in run.steps}
+    means = {
+        i: run.mean(measure)[run.steps.index(step)]
+        for i, run in enumerate(runs)
+        if step in run.steps
+    }
     finite = [mean for mean in means.values() if math.isfinite(mean)]
     return [runs[i] for i, mean in means.items() if finite and mean == min(finite)]
 
 
 def _latex(text: str) -> str:
     """Text that means itself to LaTeX."""
-    special = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "±": r"$\pm$"}
+    special = {
+        "\\": r"\textbackslash{}",
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+        "±": r"$\pm$",
+    }
     special |= {sign: f"\\{sign}" for sign in "&%$#_{}"}
     special |= {"<": r"\textless{}", ">": r"\textgreater{}", '"': r"\textquotedbl{}"}
     return "".join(special.get(sign, sign) for sign in " ".join(text.split()))
@@ -129,8 +174,13 @@ def _latex(text: str) -> str:
 def markdown(rows: list[list[str]], left: int) -> list[str]:
     """Rows as an aligned Markdown table whose first columns are text and the others numbers."""
     rows = [[_one_line(cell) for cell in row] for row in rows]
-    widths = [max(2, *(len(cell) for cell in column)) for column in zip(*rows, strict=True)]
-    ruler = ["-" * width if i < left else "-" * (width - 1) + ":" for i, width in enumerate(widths)]
+    widths = [
+        max(2, *(len(cell) for cell in column)) for column in zip(*rows, strict=True)
+    ]
+    ruler = [
+        "-" * width if i < left else "-" * (width - 1) + ":"
+        for i, width in enumerate(widths)
+    ]
     lines = []
     for row in (rows[0], ruler, *rows[1:]):
         cells = (

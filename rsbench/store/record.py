@@ -40,7 +40,17 @@ TABLE_STEPS = (5, 10, 20)
 
 #: What run.json says of a run; tables, figures and MLflow are made of it and the curves.
 INFO = (
-    *("id", "method", "preprocessor", "label", "experiment", "config", "overrides", "tracking", "fingerprint"),
+    *(
+        "id",
+        "method",
+        "preprocessor",
+        "label",
+        "experiment",
+        "config",
+        "overrides",
+        "tracking",
+        "fingerprint",
+    ),
     *("seeds", "versions", "git_commit", "data", "classes", "unit", "tuned", "seconds"),
 )
 SWEEP_FILE = "sweep.json"
@@ -49,7 +59,16 @@ ARTIFACTS_FOLDER = "mlflow-artifacts"
 
 #: Settings that cannot change a seed's numbers. Where data come from is none: their content is in the fingerprint
 #: itself. Nor is `theta`, but where a method's aggregator takes it over.
-NOT_FINGERPRINTED = ("seed", "seeds", "theta", "dataset", "extractor", "tracking", "force", "on_error")
+NOT_FINGERPRINTED = (
+    "seed",
+    "seeds",
+    "theta",
+    "dataset",
+    "extractor",
+    "tracking",
+    "force",
+    "on_error",
+)
 
 _COMPUTE = ("numpy", "torch", "scikit-learn")
 _VERSIONED = (*_COMPUTE, "hydra-core", "omegaconf", "mlflow", "pluggy")
@@ -64,12 +83,16 @@ class Record:
         self._classes: list[dict[str, Any]] = []
         self._steps: list[float] = []
 
-    def add(self, rows: list[dict[str, float]], per_class: Sequence[dict[str, Any]] = ()) -> None:
+    def add(
+        self, rows: list[dict[str, float]], per_class: Sequence[dict[str, Any]] = ()
+    ) -> None:
         """Keep the rows of one more seed."""
         steps = [row["step"] for row in rows]
         self._steps = self._steps or steps
         if steps != self._steps or len(set(steps)) < len(steps):
-            raise UserError("the protocol's steps differ between seeds, or repeat: curves need the same steps for all")
+            raise UserError(
+                "the protocol's steps differ between seeds, or repeat: curves need the same steps for all"
+            )
         self._rows += rows
         self._classes += per_class
 
@@ -103,7 +126,9 @@ class Run:
 
     def answers(self, fingerprint: str, seeds: Iterable[int]) -> bool:
         """Whether computing these seeds would give what is there already."""
-        return self.info["fingerprint"] == fingerprint and self.info["seeds"] == list(seeds)
+        return self.info["fingerprint"] == fingerprint and self.info["seeds"] == list(
+            seeds
+        )
 
     @functools.cached_property
     def _order(self) -> np.ndarray:
@@ -137,9 +162,14 @@ class Run:
                     new = int(row["samples"])
                     if new < 1:
                         raise ValueError("a class without samples")
-                    found[row["class"]] = (n + new, wrong + new * float(row["test_error"]))
+                    found[row["class"]] = (
+                        n + new,
+                        wrong + new * float(row["test_error"]),
+                    )
         except (OSError, ValueError, KeyError, TypeError) as error:
-            raise UserError(f"{path}: not readable ({type(error).__name__}: {error})") from None
+            raise UserError(
+                f"{path}: not readable ({type(error).__name__}: {error})"
+            ) from None
         return {name: (n, wrong / n) for name, (n, wrong) in found.items()}
 
     def table_steps(self) -> list[int]:
@@ -147,7 +177,9 @@ class Run:
         in_stream = self.info.get("unit") == "samples"
         found = [step for step in TABLE_STEPS if step in self.steps and not in_stream]
         n = len(self.steps)
-        return found or sorted({self.steps[max(0, round(n * part) - 1)] for part in (0.25, 0.5, 1)})
+        return found or sorted(
+            {self.steps[max(0, round(n * part) - 1)] for part in (0.25, 0.5, 1)}
+        )
 
     def summary(self) -> dict[str, Any]:
         """Mean and standard error of every measure at the table's steps."""
@@ -156,7 +188,9 @@ class Run:
             step: {
                 measure: {
                     "mean": float(self.mean(measure)[i]),
-                    "standard_error": None if self.seeds < 2 else float(self.standard_error(measure)[i]),
+                    "standard_error": None
+                    if self.seeds < 2
+                    else float(self.standard_error(measure)[i]),
                 }
                 for measure in MEASURES
             }
@@ -170,13 +204,20 @@ def read(folder: Path) -> Run:
         info = json.loads((folder / "run.json").read_text())
         missing = [key for key in INFO if key not in info]
         with open(folder / "curves.csv", newline="") as file:
-            rows = [{key: _number(value) for key, value in row.items()} for row in csv.DictReader(file)]
+            rows = [
+                {key: _number(value) for key, value in row.items()}
+                for row in csv.DictReader(file)
+            ]
         run = Run(folder, info, _columns(rows))
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise UserError(f"{folder}: not a readable run record ({type(error).__name__}: {error})") from None
+        raise UserError(
+            f"{folder}: not a readable run record ({type(error).__name__}: {error})"
+        ) from None
     if missing:
         raise UserError(f"{folder / 'run.json'}: {', '.join(missing)} missing")
-    _check_info(info, sorted(int(seed) for seed in set(run.curves["seed"])), folder / "run.json")
+    _check_info(
+        info, sorted(int(seed) for seed in set(run.curves["seed"])), folder / "run.json"
+    )
     if not rows or len(rows) != len(run.steps) * run.seeds:
         raise UserError(f"{folder / 'curves.csv'}: expected one row per seed and step")
     return run
@@ -195,13 +236,20 @@ def _check_info(info: dict[str, Any], seeds: list[int], path: Path) -> None:
         "versions": isinstance(info["versions"], dict),
         "tuned": isinstance(info["tuned"], dict),
         "fingerprint": isinstance(info["fingerprint"], str),
-        "data": isinstance(info["data"], dict) and {"name", "identity", "simulated"} <= info["data"].keys(),
+        "data": isinstance(info["data"], dict)
+        and {"name", "identity", "simulated"} <= info["data"].keys(),
         "seeds": info["seeds"] == seeds,
-        "samples": sizes is None or (isinstance(sizes, dict) and min(sizes.get("pool", 0), sizes.get("test", 0)) > 0),
+        "samples": sizes is None
+        or (
+            isinstance(sizes, dict)
+            and min(sizes.get("pool", 0), sizes.get("test", 0)) > 0
+        ),
     }
     wrong = [key for key, is_good in good.items() if not is_good]
     if wrong:
-        raise UserError(f"{path}: {', '.join(wrong)} not as expected: damaged, or of another version")
+        raise UserError(
+            f"{path}: {', '.join(wrong)} not as expected: damaged, or of another version"
+        )
 
 
 def finished(folder: Path) -> Run | None:
@@ -223,7 +271,11 @@ def find(folder: Path, damaged: list[str] | None = None) -> list[Run]:
     found = []
     for place, folders, files in os.walk(folder):
         # MLflow keeps copies of records among its artifacts.
-        folders[:] = [name for name in folders if name != ARTIFACTS_FOLDER and not name.startswith(".")]
+        folders[:] = [
+            name
+            for name in folders
+            if name != ARTIFACTS_FOLDER and not name.startswith(".")
+        ]
         if {"curves.csv", "run.json"} <= set(files):
             found.append(Path(place))
     runs = []
@@ -251,31 +303,43 @@ def read_sweep(folder: Path | None) -> dict[str, Any] | None:
         sweep = json.loads(path.read_text())
         missing = {"id", "name", "swept", "tracking", "tracked"} - set(sweep)
     except (ValueError, TypeError) as error:
-        raise UserError(f"{path} is damaged ({error}): without it, its runs are single ones") from None
+        raise UserError(
+            f"{path} is damaged ({error}): without it, its runs are single ones"
+        ) from None
     if missing:
-        raise UserError(f"{path} lacks {', '.join(sorted(missing))}: without it, its runs are single ones")
+        raise UserError(
+            f"{path} lacks {', '.join(sorted(missing))}: without it, its runs are single ones"
+        )
     return sweep
 
 
 def sweep_folder(folder: Path) -> Path | None:
     """The folder of the sweep that a run's folder belongs to."""
-    return next((parent for parent in folder.parents if (parent / SWEEP_FILE).exists()), None)
+    return next(
+        (parent for parent in folder.parents if (parent / SWEEP_FILE).exists()), None
+    )
 
 
 def _natural(part: str) -> tuple[int, int, str]:
     return (0, int(part), "") if part.isdecimal() else (1, 0, part)
 
 
-def fingerprint(config: dict[str, Any], data: Sequence[str], plugins: Iterable[str] = ()) -> str:
+def fingerprint(
+    config: dict[str, Any], data: Sequence[str], plugins: Iterable[str] = ()
+) -> str:
     """A hash of everything that can change a seed's numbers: config, data, code (hashes of plugins' too) and versions.
 
     It is the same for all seeds of a run; with the seed's number it tells one result from all others.
     """
     kept = {key: value for key, value in config.items() if key not in NOT_FINGERPRINTED}
     code = [code_identity(), *plugins]
-    computing = {name: version for name, version in versions().items() if name in _COMPUTE}
+    computing = {
+        name: version for name, version in versions().items() if name in _COMPUTE
+    }
     parts = {"config": kept, "data": list(data), "code": code, "versions": computing}
-    return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()
+    return hashlib.sha256(
+        json.dumps(parts, sort_keys=True, default=str).encode()
+    ).hexdigest()
 
 
 @functools.cache
@@ -284,7 +348,9 @@ def code_identity() -> str:
     digest = hashlib.sha256()
     package = Path(__file__).parent.parent
     for path in sorted(package.rglob("*.py")):
-        digest.update(path.relative_to(package).as_posix().encode() + b"\0" + path.read_bytes())
+        digest.update(
+            path.relative_to(package).as_posix().encode() + b"\0" + path.read_bytes()
+        )
     return digest.hexdigest()
 
 
@@ -304,13 +370,17 @@ def git_commit() -> str | None:
     root = Path(__file__).resolve().parent.parent.parent
 
     def git(*args: str) -> str:
-        done = subprocess.run(["git", "-C", str(root), *args], capture_output=True, text=True, check=True)
+        done = subprocess.run(
+            ["git", "-C", str(root), *args], capture_output=True, text=True, check=True
+        )
         return done.stdout.strip()
 
     try:
         if Path(git("rev-parse", "--show-toplevel")) != root:
             return None
-        return git("rev-parse", "HEAD") + ("+" if git("status", "--porcelain", "--", "rsbench", "conf") else "")
+        return git("rev-parse", "HEAD") + (
+            "+" if git("status", "--porcelain", "--", "rsbench", "conf") else ""
+        )
     except (OSError, subprocess.CalledProcessError):
         return None
 
@@ -318,7 +388,10 @@ def git_commit() -> str | None:
 def _columns(rows: Iterable[dict[str, float]]) -> dict[str, np.ndarray]:
     rows = list(rows)
     # The record is what counts, so numbers in memory are those that were written.
-    return {column: np.array([float(_format(row[column])) for row in rows]) for column in COLUMNS}
+    return {
+        column: np.array([float(_format(row[column])) for row in rows])
+        for column in COLUMNS
+    }
 
 
 def _to_csv(rows: list[dict[str, Any]], columns: Sequence[str]) -> str:

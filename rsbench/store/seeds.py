@@ -32,7 +32,12 @@ def seed_result(
     def keep(anew: bool) -> SeedResult | None:
         cache = Cache(f"seeds/{fingerprint[:32]}")
         # Read back also when it is new, so that a fresh result and a reused one cannot differ.
-        return _read(cache.make(str(seed), f"computing seed {seed}", make, side_by_side=True, anew=anew), seed)
+        return _read(
+            cache.make(
+                str(seed), f"computing seed {seed}", make, side_by_side=True, anew=anew
+            ),
+            seed,
+        )
 
     result = keep(force)
     if result is None:
@@ -46,7 +51,11 @@ def _read(entry: dict[str, np.ndarray], seed: int) -> SeedResult | None:
     """The result in an entry; None if it is another seed's, or something else."""
     try:
         result = SeedResult(**json.loads(entry["json"].tobytes()))
-        return result if {row["seed"] for row in (*result.rows, *result.per_class)} == {seed} else None
+        return (
+            result
+            if {row["seed"] for row in (*result.rows, *result.per_class)} == {seed}
+            else None
+        )
     except (KeyError, TypeError, ValueError):
         return None
 

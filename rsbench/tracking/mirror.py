@@ -20,7 +20,14 @@ from rsbench.core.measures import MEASURES
 from rsbench.errors import UserError, first_line, is_number
 from rsbench.files.atomic import alone
 from rsbench.report import FILES
-from rsbench.report.labels import command, commands, data_label, flatten, hints, is_simulated
+from rsbench.report.labels import (
+    command,
+    commands,
+    data_label,
+    flatten,
+    hints,
+    is_simulated,
+)
 from rsbench.store.record import ARTIFACTS_FOLDER, Run, find, read_sweep, sweep_folder
 
 log = logging.getLogger(__name__)
@@ -51,7 +58,11 @@ class Tracker:
         if self.database:
             self.database.parent.mkdir(parents=True, exist_ok=True)
         # Processes that open a fresh SQLite store together corrupt it, so the first one makes it alone.
-        with FileLock(f"{self.database}.lock") if self.database else contextlib.nullcontext():
+        with (
+            FileLock(f"{self.database}.lock")
+            if self.database
+            else contextlib.nullcontext()
+        ):
             self._client = _client(self._connectable())
             self.experiment_id = self._experiment(experiment)
 
@@ -74,12 +85,17 @@ class Tracker:
         token = None
         while True:
             found = self._client.search_runs(
-                [self.experiment_id], "tags.`rsbench.complete` = 'true'", order_by=["start_time"], page_token=token
+                [self.experiment_id],
+                "tags.`rsbench.complete` = 'true'",
+                order_by=["start_time"],
+                page_token=token,
             )
             for run in found:
                 if "fingerprint" in run.data.tags:
                     run_id = run.info.run_id
-                    download = functools.partial(self._client.download_artifacts, run_id)
+                    download = functools.partial(
+                        self._client.download_artifacts, run_id
+                    )
                     yield run.info.run_name, run_id, download
             token = found.token
             if not token:
@@ -88,7 +104,11 @@ class Tracker:
     @property
     def database(self) -> Path | None:
         """The SQLite file, if the store is one."""
-        return Path(self.uri.removeprefix("sqlite:///")).absolute() if self.uri.startswith("sqlite:///") else None
+        return (
+            Path(self.uri.removeprefix("sqlite:///")).absolute()
+            if self.uri.startswith("sqlite:///")
+            else None
+        )
 
     def _connectable(self) -> str:
         """The URI without characters that have a meaning in one, if the way from here has none."""
@@ -101,7 +121,11 @@ class Tracker:
         if found is not None:
             return found.experiment_id
         # Beside the database; MLflow would put artifacts into the working folder.
-        location = (self.database.parent / ARTIFACTS_FOLDER).as_uri() if self.database else None
+        location = (
+            (self.database.parent / ARTIFACTS_FOLDER).as_uri()
+            if self.database
+            else None
+        )
         try:
             return self._client.create_experiment(name, artifact_location=location)
         except Exception:  # another process may have been faster
@@ -110,15 +134,23 @@ class Tracker:
                 raise
             return found.experiment_id
 
-    def open(self, record_id: str, name: str, tags: dict[str, str], parent: str | None = None) -> str | None:
+    def open(
+        self, record_id: str, name: str, tags: dict[str, str], parent: str | None = None
+    ) -> str | None:
         """Start a run for a record; None if it is complete in the store already."""
         found = self._only(record_id)
         if found is not None:
             if _complete(found):
                 return None
             self._client.delete_run(found.info.run_id)
-        tags = {"rsbench.id": record_id, **tags, **({"mlflow.parentRunId": parent} if parent else {})}
-        return self._client.create_run(self.experiment_id, run_name=name, tags=tags).info.run_id
+        tags = {
+            "rsbench.id": record_id,
+            **tags,
+            **({"mlflow.parentRunId": parent} if parent else {}),
+        }
+        return self._client.create_run(
+            self.experiment_id, run_name=name, tags=tags
+        ).info.run_id
 
     def find(self, record_id: str) -> str | None:
         """The MLflow run of a record, if there is one."""
@@ -130,7 +162,9 @@ class Tracker:
 
         A server that made a run and then failed to say so is asked again, and makes a second: that one goes.
         """
-        found = self._client.search_runs([self.experiment_id], f"tags.`rsbench.id` = '{record_id}'")
+        found = self._client.search_runs(
+            [self.experiment_id], f"tags.`rsbench.id` = '{record_id}'"
+        )
         best_first = sorted(found, key=_complete, reverse=True)
         for run in best_first[1:]:
             self._client.delete_run(run.info.run_id)
@@ -141,7 +175,9 @@ class Tracker:
         parent, tags = None, {"run": run.info["label"]}
         if sweep is not None:
             with _one_sender(sweep_folder(run.folder) or run.folder):
-                parent = self.find(sweep["id"]) or self.open(sweep["id"], sweep["name"], {})
+                parent = self.find(sweep["id"]) or self.open(
+                    sweep["id"], sweep["name"], {}
+                )
             tags["sweep"] = sweep["id"]
         with _one_sender(run.folder):
             self._send(run, tags, parent)
@@ -152,23 +188,38 @@ class Tracker:
         """Params, curves, provenance and the record's files."""
         from mlflow.entities import Metric, Param
 
-        run_id = self.open(run.info["id"], run.info["label"], {**provenance(run), **tags}, parent)
+        run_id = self.open(
+            run.info["id"], run.info["label"], {**provenance(run), **tags}, parent
+        )
         if run_id is None:
             return
-        params = [Param(key, str(value)[:_PARAM_LENGTH]) for key, value in flatten(run.info["config"]).items()]
+        params = [
+            Param(key, str(value)[:_PARAM_LENGTH])
+            for key, value in flatten(run.info["config"]).items()
+        ]
         metrics = [Metric(*point) for point in metric_points(run)]
         while params or metrics:  # mostly a single batch
-            self._client.log_batch(run_id, metrics=metrics[:_METRICS], params=params[:_PARAMS])
+            self._client.log_batch(
+                run_id, metrics=metrics[:_METRICS], params=params[:_PARAMS]
+            )
             metrics, params = metrics[_METRICS:], params[_PARAMS:]
-        self._attach(run_id, run.folder, ("curves.csv", "classes.csv", "summary.json", "run.json"))
+        self._attach(
+            run_id,
+            run.folder,
+            ("curves.csv", "classes.csv", "summary.json", "run.json"),
+        )
         self._end(run_id, "FINISHED")
 
-    def finish(self, record_id: str, folder: Path, status: str, runs: list[Run]) -> None:
+    def finish(
+        self, record_id: str, folder: Path, status: str, runs: list[Run]
+    ) -> None:
         """Attach a folder's table and figure to its run or sweep, say of what data it is, and end it."""
         with _one_sender(folder):
             self._finish(record_id, folder, status, runs)
 
-    def _finish(self, record_id: str, folder: Path, status: str, runs: list[Run]) -> None:
+    def _finish(
+        self, record_id: str, folder: Path, status: str, runs: list[Run]
+    ) -> None:
         run_id = self.find(record_id)
         if run_id is None:
             return
@@ -176,7 +227,9 @@ class Tracker:
         if runs:
             self._client.set_tag(run_id, "simulated", str(is_simulated(runs)).lower())
             self._client.set_tag(run_id, "data", data_label(runs))
-            self._client.set_tag(run_id, "mlflow.note.content", _note(runs, "\n".join(commands(runs))))
+            self._client.set_tag(
+                run_id, "mlflow.note.content", _note(runs, "\n".join(commands(runs)))
+            )
         self._end(run_id, status)
 
     def _attach(self, run_id: str, folder: Path, names: tuple[str, ...]) -> None:
@@ -204,9 +257,14 @@ class Tracker:
         # in a tag of the experiment, lists them by name instead and draws their curves together.
         view = {
             "searchFilter": f"tags.sweep = '{record_id}'",
-            "groupBy": {"aggregateFunction": "average", "groupByKeys": [{"mode": "tag", "groupByData": "run"}]},
+            "groupBy": {
+                "aggregateFunction": "average",
+                "groupByKeys": [{"mode": "tag", "groupByData": "run"}],
+            },
         }
-        self._client.set_experiment_tag(self.experiment_id, f"mlflow.sharedViewState.{record_id}", json.dumps(view))
+        self._client.set_experiment_tag(
+            self.experiment_id, f"mlflow.sharedViewState.{record_id}", json.dumps(view)
+        )
         return f"/#/experiments/{self.experiment_id}/runs?compareRunsMode=CHART&viewStateShareKey={record_id}"
 
 
@@ -229,7 +287,9 @@ def settings(tracking: dict[str, Any], folder: Path) -> dict[str, str] | None:
         return None
     for key in ("uri", "experiment"):
         if not isinstance(tracking.get(key), str) or not tracking[key]:
-            raise UserError(f"tracking.{key}={tracking.get(key)}, expected text; or choose tracking=none")
+            raise UserError(
+                f"tracking.{key}={tracking.get(key)}, expected text; or choose tracking=none"
+            )
     uri = tracking["uri"]
     if uri.startswith("sqlite:///") and not uri.startswith("sqlite:////"):
         uri = f"sqlite:///{folder / uri.removeprefix('sqlite:///')}"
@@ -251,7 +311,9 @@ def provenance(run: Run) -> dict[str, str]:
         "folder": str(run.folder),
         **{f"version.{name}": version for name, version in info["versions"].items()},
     }
-    tags |= {key: str(value) for key, value in _details(run).items() if not is_number(value)}
+    tags |= {
+        key: str(value) for key, value in _details(run).items() if not is_number(value)
+    }
     tags["command"] = command(info["overrides"])
     tags["mlflow.note.content"] = _note([run], tags["command"])
     return {key: str(value) for key, value in tags.items() if value is not None}
@@ -277,14 +339,22 @@ def metric_points(run: Run) -> list[tuple[str, float, int, int]]:
     MLflow makes a section of its page of what stands before the slash: error, loss, standard_error.
     """
     time = int((run.folder / "curves.csv").stat().st_mtime * 1000)
-    details = {key: float(value) for key, value in _details(run).items() if is_number(value)}
-    points = [(key.replace(".", "/", 1), value, time, 0) for key, value in details.items()]
+    details = {
+        key: float(value) for key, value in _details(run).items() if is_number(value)
+    }
+    points = [
+        (key.replace(".", "/", 1), value, time, 0) for key, value in details.items()
+    ]
     for measure in MEASURES:
         means, errors = run.mean(measure), run.standard_error(measure)
         for step, mean, deviation in zip(run.steps, means, errors, strict=True):
-            points.append((f"{measure.rpartition('_')[2]}/{measure}", float(mean), time, step))
+            points.append(
+                (f"{measure.rpartition('_')[2]}/{measure}", float(mean), time, step)
+            )
             if run.seeds > 1:
-                points.append((f"standard_error/{measure}", float(deviation), time, step))
+                points.append(
+                    (f"standard_error/{measure}", float(deviation), time, step)
+                )
     return points
 
 
@@ -313,15 +383,24 @@ def send_single(run: Run, tracking: dict[str, str]) -> tuple[Tracker, str] | Non
     return _send_and_close(tracking, run.folder, run.info["id"], "FINISHED", [run], run)
 
 
-def close_sweep(folder: Path, sweep: dict[str, Any], runs: list[Run]) -> tuple[Tracker, str] | None:
+def close_sweep(
+    folder: Path, sweep: dict[str, Any], runs: list[Run]
+) -> tuple[Tracker, str] | None:
     """End a sweep's parent run with table and figure; its page, or None if the store cannot be reached."""
     if not sweep["tracked"]:
         return None
-    return _send_and_close(sweep["tracking"], folder, sweep["id"], sweep["status"], runs)
+    return _send_and_close(
+        sweep["tracking"], folder, sweep["id"], sweep["status"], runs
+    )
 
 
 def _send_and_close(
-    tracking: dict[str, str], folder: Path, record_id: str, status: str, runs: list[Run], new: Run | None = None
+    tracking: dict[str, str],
+    folder: Path,
+    record_id: str,
+    status: str,
+    runs: list[Run],
+    new: Run | None = None,
 ) -> tuple[Tracker, str] | None:
     try:
         tracker = Tracker(**tracking)
@@ -347,7 +426,9 @@ def track(folder: Path, uri: str | None) -> tuple[int, str]:
     if not runs and not damaged:
         raise UserError(f"{folder}: no finished run in it")
     trackers: dict[tuple[str, str], Tracker] = {}
-    places: dict[Path, list[Run]] = {}  # a sweep's folder and its runs, or a single run's
+    places: dict[
+        Path, list[Run]
+    ] = {}  # a sweep's folder and its runs, or a single run's
     for run in runs:
         places.setdefault(sweep_folder(run.folder) or run.folder, []).append(run)
     for place, members in places.items():
@@ -360,9 +441,13 @@ def track(folder: Path, uri: str | None) -> tuple[int, str]:
         except UserError as error:
             damaged.append(str(error))
         except Exception as error:
-            raise UserError(f"{target[0]}: {first_line(error)}. What was sent stays; run this again") from error
+            raise UserError(
+                f"{target[0]}: {first_line(error)}. What was sent stays; run this again"
+            ) from error
     if damaged:
-        raise UserError("\n".join(["these could not be sent, all others were:", *damaged]))
+        raise UserError(
+            "\n".join(["these could not be sent, all others were:", *damaged])
+        )
     return len(runs), ", ".join(tracker.uri for tracker in trackers.values())
 
 
@@ -380,7 +465,9 @@ def default_settings() -> dict[str, str]:
     """Where runs go that were not to be tracked at first."""
     from omegaconf import OmegaConf
 
-    default: Any = OmegaConf.to_container(OmegaConf.load(CONF / "tracking" / "mlflow.yaml"))
+    default: Any = OmegaConf.to_container(
+        OmegaConf.load(CONF / "tracking" / "mlflow.yaml")
+    )
     found = settings(default, Path.cwd())
     assert found is not None
     return found

@@ -20,7 +20,15 @@ from rsbench.store import record as results
 EVIL = '<img src=x onerror="document.title=1"></script><script>alert(1)</script>'
 
 
-def write_run(folder: Path, method="lean", level=0.5, seeds=3, steps=range(1, 26), preprocessor="none", **changes):
+def write_run(
+    folder: Path,
+    method="lean",
+    level=0.5,
+    seeds=3,
+    steps=range(1, 26),
+    preprocessor="none",
+    **changes,
+):
     """A finished run on disk whose error falls from `level` on."""
     folder.mkdir(parents=True)
     rng = np.random.default_rng(len(method))
@@ -31,7 +39,10 @@ def write_run(folder: Path, method="lean", level=0.5, seeds=3, steps=range(1, 26
         for step in steps:
             values = dict.fromkeys(MEASURES, level + noise - 0.01 * step)
             rows.append({"seed": seed, "step": step, "samples": 4 * step, **values})
-        classes = [{"seed": seed, "class": f"bird {c}", "samples": 10, "test_error": 0.1 * c} for c in range(4)]
+        classes = [
+            {"seed": seed, "class": f"bird {c}", "samples": 10, "test_error": 0.1 * c}
+            for c in range(4)
+        ]
         record.add(rows, classes)
     info = {
         "method": method,
@@ -49,7 +60,12 @@ def write_run(folder: Path, method="lean", level=0.5, seeds=3, steps=range(1, 26
         "seeds": list(range(seeds)),
         "versions": {"numpy": "1"},
         "git_commit": None,
-        "data": {"name": "cub", "identity": "abc", "simulated": True, "how_to_get_real": "Fetch it"},
+        "data": {
+            "name": "cub",
+            "identity": "abc",
+            "simulated": True,
+            "how_to_get_real": "Fetch it",
+        },
         "classes": 4,
         "samples": {"pool": 100, "test": 40},
         "unit": "samples per class",
@@ -61,12 +77,19 @@ def write_run(folder: Path, method="lean", level=0.5, seeds=3, steps=range(1, 26
 
 
 def three(folder: Path):
-    runs = [write_run(folder / str(i), method, level) for i, (method, level) in enumerate((("lean", 0.9), ("a", 0.8)))]
+    runs = [
+        write_run(folder / str(i), method, level)
+        for i, (method, level) in enumerate((("lean", 0.9), ("a", 0.8)))
+    ]
     return [*runs, write_run(folder / "2", EVIL, 0.7)]
 
 
 def embedded(page: str) -> dict:
-    return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.S)[1])
+    return json.loads(
+        re.search(
+            r'<script type="application/json" id="data">(.*?)</script>', page, re.S
+        )[1]
+    )
 
 
 def test_page_has_everything_and_asks_the_network_for_nothing(tmp_path):
@@ -88,21 +111,30 @@ def test_page_has_everything_and_asks_the_network_for_nothing(tmp_path):
         "x/run.json: method",
     ):
         assert part in text
-    assert not re.search(r"""(src|href)\s*=\s*["']?(https?:)?//""", text) and "@import" not in text
+    assert (
+        not re.search(r"""(src|href)\s*=\s*["']?(https?:)?//""", text)
+        and "@import" not in text
+    )
     assert "default-src 'none'" in text
 
 
 def test_names_are_never_markup(tmp_path):
     text = make_page(three(tmp_path))
     assert "<img" not in text and text.count("<script") == 2
-    assert [line["label"] for line in embedded(text)["groups"][0]["views"][0]["lines"]] == ["lean", "a", EVIL]
+    assert [
+        line["label"] for line in embedded(text)["groups"][0]["views"][0]["lines"]
+    ] == ["lean", "a", EVIL]
 
 
 def test_chart_draws_the_records_numbers(tmp_path):
     run = write_run(tmp_path / "0", level=0.8)
     (line,) = embedded(make_page([run]))["groups"][0]["views"][0]["lines"]
-    np.testing.assert_allclose(line["mean"]["test_error"], 100 * run.mean("test_error"), rtol=1e-4)
-    np.testing.assert_allclose(line["error"]["test_loss"], run.standard_error("test_loss"), rtol=1e-4)
+    np.testing.assert_allclose(
+        line["mean"]["test_error"], 100 * run.mean("test_error"), rtol=1e-4
+    )
+    np.testing.assert_allclose(
+        line["error"]["test_loss"], run.standard_error("test_loss"), rtol=1e-4
+    )
     assert line["t"] == pytest.approx(4.303, abs=1e-3)  # Student's t of 3 seeds
 
 
@@ -111,17 +143,28 @@ def test_intervals_are_students_and_from_twenty_seeds_on_also_the_bootstraps(tmp
     values = 100 * run.values("cumulative_error")[run.steps.index(20)]
     low, high = stats.t.interval(0.95, 4, values.mean(), stats.sem(values))
     text = make_page([run])
-    assert f"{low:.1f} to {high:.1f}" in text and "bootstrap" not in text.split("<script")[0]
+    assert (
+        f"{low:.1f} to {high:.1f}" in text
+        and "bootstrap" not in text.split("<script")[0]
+    )
     assert "95 % @20, bootstrap" in make_page([write_run(tmp_path / "many", seeds=20)])
 
 
 def test_swept_number_becomes_an_axis(tmp_path):
     runs = [
-        write_run(tmp_path / str(C), level=0.5 + C / 1000, config={"learner": {"C": C}, "protocol": {}})
+        write_run(
+            tmp_path / str(C),
+            level=0.5 + C / 1000,
+            config={"learner": {"C": C}, "protocol": {}},
+        )
         for C in (10.0, 0.1, 1.0)
     ]
     samples, swept = embedded(make_page(runs))["groups"][0]["views"]
-    assert swept["name"] == "learner.C" and swept["lines"][0]["x"] == [0.1, 1, 10] and swept["log"]
+    assert (
+        swept["name"] == "learner.C"
+        and swept["lines"][0]["x"] == [0.1, 1, 10]
+        and swept["log"]
+    )
     assert len(samples["lines"]) == 3
 
 
@@ -138,7 +181,10 @@ def test_one_seed_has_no_certainty_but_a_report(tmp_path):
     text = write_report(runs, tmp_path)
     assert "nan" not in text and "inf" not in text.replace("information", "")
     page = (tmp_path / "report.html").read_text()
-    assert embedded(page)["groups"][0]["views"][0]["lines"][0]["error"]["test_error"] == [None] * 25
+    assert (
+        embedded(page)["groups"][0]["views"][0]["lines"][0]["error"]["test_error"]
+        == [None] * 25
+    )
     assert "nan" not in page.split("<script")[0].lower()
 
 
@@ -152,8 +198,14 @@ def test_a_curve_with_a_hole_is_drawn_and_not_compared(tmp_path):
     write_report(runs, tmp_path)
     page = (tmp_path / "report.html").read_text()
     assert "test_error is nan at seed 0, step 5: not compared" in page
-    assert embedded(page)["groups"][0]["views"][0]["lines"][1]["mean"]["test_error"][4] is None
-    assert all('a"' not in line.split(",")[0] for line in (tmp_path / "comparisons.csv").read_text().splitlines())
+    assert (
+        embedded(page)["groups"][0]["views"][0]["lines"][1]["mean"]["test_error"][4]
+        is None
+    )
+    assert all(
+        'a"' not in line.split(",")[0]
+        for line in (tmp_path / "comparisons.csv").read_text().splitlines()
+    )
     assert (tmp_path / "comparisons.csv").read_text().count("\n") == 2
 
 
@@ -169,7 +221,10 @@ def test_folders_merge_and_the_same_run_counts_once(tmp_path):
 def test_folders_that_are_not_ours_are_named(tmp_path, capsys):
     (tmp_path / "theirs").mkdir()
     (tmp_path / "theirs" / "curves.csv").write_text("a,b\n1,2\n")
-    for folder, words in ((tmp_path / "theirs", "no finished run in it"), (tmp_path / "none", "is not a folder")):
+    for folder, words in (
+        (tmp_path / "theirs", "no finished run in it"),
+        (tmp_path / "none", "is not a folder"),
+    ):
         assert main(["report", str(folder)]) == 1
         assert words in capsys.readouterr().err
     assert main(["report"]) == 1 and "report of what?" in capsys.readouterr().err
@@ -182,7 +237,10 @@ def test_a_record_of_an_older_version_is_left_out_by_name(tmp_path, capsys):
     del info["unit"]
     (tmp_path / "1" / "run.json").write_text(json.dumps(info))
     assert main(["report", str(tmp_path)]) == 0
-    assert "left out" in capsys.readouterr().err and "unit missing" in (tmp_path / "report.html").read_text()
+    assert (
+        "left out" in capsys.readouterr().err
+        and "unit missing" in (tmp_path / "report.html").read_text()
+    )
     del info["label"]
     for i in "02":
         (tmp_path / i / "run.json").write_text(json.dumps(info))
@@ -216,40 +274,67 @@ def test_nothing_of_an_earlier_report_stays(tmp_path):
 
 def test_damaged_errors_by_class_cost_nothing_but_their_table(tmp_path):
     runs = three(tmp_path)
-    (tmp_path / "1" / "classes.csv").write_text("seed,class,samples,test_error\n0,a,0,1\n")
+    (tmp_path / "1" / "classes.csv").write_text(
+        "seed,class,samples,test_error\n0,a,0,1\n"
+    )
     page = make_page(runs)
-    assert "No errors by class: " in page and "a class without samples" in page and "Samples needed" in page
+    assert (
+        "No errors by class: " in page
+        and "a class without samples" in page
+        and "Samples needed" in page
+    )
 
 
 def test_runs_of_one_name_and_groups_of_one_title_can_be_told_apart(tmp_path):
     runs = [write_run(tmp_path / "0", level=0.5), write_run(tmp_path / "1", level=0.6)]
-    runs += [write_run(tmp_path / "2", data={"name": "cub", "identity": "other", "simulated": True})]
+    runs += [
+        write_run(
+            tmp_path / "2", data={"name": "cub", "identity": "other", "simulated": True}
+        )
+    ]
     page = make_page(runs)
     assert "lean (2)" in page
     titles = re.findall(r"<h2>(.*?)</h2>", page)
-    assert len(set(titles)) == 2 and "data abc" in titles[0] and "data other" in titles[1]
+    assert (
+        len(set(titles)) == 2 and "data abc" in titles[0] and "data other" in titles[1]
+    )
 
 
 def test_names_stay_in_their_cells(tmp_path):
-    runs = [write_run(tmp_path / "0", "a|b\nc"), write_run(tmp_path / "1", "<b>", seeds=3)]
-    rows = [line for line in write_report(runs, tmp_path).splitlines() if line.startswith("|")]
+    runs = [
+        write_run(tmp_path / "0", "a|b\nc"),
+        write_run(tmp_path / "1", "<b>", seeds=3),
+    ]
+    rows = [
+        line
+        for line in write_report(runs, tmp_path).splitlines()
+        if line.startswith("|")
+    ]
     assert all(len(re.findall(r"(?<!\\)\|", row)) in (6, 7, 9) for row in rows), rows
-    assert all(re.fullmatch(r"-+:?", cell.strip()) for cell in rows[1].strip("|").split("|"))
+    assert all(
+        re.fullmatch(r"-+:?", cell.strip()) for cell in rows[1].strip("|").split("|")
+    )
     assert r"\textless{}b\textgreater{}" in (tmp_path / "table.tex").read_text()
 
 
 def test_the_papers_marks_stand_with_the_papers_features_alone(tmp_path, monkeypatch):
     drawn = []
     monkeypatch.setattr(
-        "matplotlib.axes.Axes.plot", lambda axes, *args, **_: drawn.append((axes.get_title(), args)) or []
+        "matplotlib.axes.Axes.plot",
+        lambda axes, *args, **_: drawn.append((axes.get_title(), args)) or [],
     )
     runs = [
-        write_run(tmp_path / f"{i} {p}", f"m{i}" if i else "lean", preprocessor=p, classes=50)
+        write_run(
+            tmp_path / f"{i} {p}", f"m{i}" if i else "lean", preprocessor=p, classes=50
+        )
         for i in range(5)
         for p in ("none", "center")
     ]
     for run in runs:
-        run.info["overrides"] = ["+experiment=cub", f"preprocessor={run.info['preprocessor']}"]
+        run.info["overrides"] = [
+            "+experiment=cub",
+            f"preprocessor={run.info['preprocessor']}",
+        ]
     write_report(runs, tmp_path)
     assert sum(args[:1] == (10,) for _, args in drawn) == 1
 
@@ -258,7 +343,10 @@ def test_a_full_disk_leaves_the_earlier_report(tmp_path, monkeypatch):
     runs = three(tmp_path)
     write_report(runs, tmp_path)
     before = (tmp_path / "report.html").read_bytes()
-    monkeypatch.setattr("os.replace", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left on device")))
+    monkeypatch.setattr(
+        "os.replace",
+        lambda *_: (_ for _ in ()).throw(OSError(28, "No space left on device")),
+    )
     with pytest.raises(UserError, match="No space left"):
         write_report(runs[:1], tmp_path)
     assert (tmp_path / "report.html").read_bytes() == before
@@ -266,11 +354,19 @@ def test_a_full_disk_leaves_the_earlier_report(tmp_path, monkeypatch):
 
 def test_a_thousand_runs_make_a_page_of_less_than_ten_megabytes(tmp_path):
     for i in range(1000):
-        write_run(tmp_path / str(i), f"method{i % 40}", 0.3 + i / 2000, config={"learner": {"C": i}, "protocol": {}})
+        write_run(
+            tmp_path / str(i),
+            f"method{i % 40}",
+            0.3 + i / 2000,
+            config={"learner": {"C": i}, "protocol": {}},
+        )
     found = from_folders([tmp_path])
     assert len(found.runs) == 1000
     page = make_page(found.runs)
-    assert len(page.encode()) < 10e6 and len(embedded(page)["groups"][0]["views"][0]["lines"]) == 1000
+    assert (
+        len(page.encode()) < 10e6
+        and len(embedded(page)["groups"][0]["views"][0]["lines"]) == 1000
+    )
 
 
 def test_sweep_ends_with_a_report_and_the_command_makes_it_again(tmp_path):
@@ -281,8 +377,13 @@ def test_sweep_ends_with_a_report_and_the_command_makes_it_again(tmp_path):
     page = (folder / "report.html").read_text()
     assert "-m method=lean,ellipsotron" in page or "--multirun" in page
     again = rsbench("report", "outputs", "--to", "elsewhere", cwd=tmp_path)
-    assert again.returncode == 0 and (tmp_path / "elsewhere" / "report.html").read_text() == page
-    from_store = rsbench("report", "--mlflow", "rsbench", "--to", "stored", cwd=tmp_path)
+    assert (
+        again.returncode == 0
+        and (tmp_path / "elsewhere" / "report.html").read_text() == page
+    )
+    from_store = rsbench(
+        "report", "--mlflow", "rsbench", "--to", "stored", cwd=tmp_path
+    )
     assert from_store.returncode == 0, from_store.stderr
     stored = embedded((tmp_path / "stored" / "report.html").read_text())
     assert stored["groups"][0]["views"] == embedded(page)["groups"][0]["views"]
@@ -292,8 +393,13 @@ def test_sweep_ends_with_a_report_and_the_command_makes_it_again(tmp_path):
     assert older.returncode == 0 and "Downloading" not in older.stderr, older.stderr
     next((tmp_path / "outputs" / "mlflow-artifacts").rglob("curves.csv")).unlink()
     broken = rsbench("report", "--mlflow", "rsbench", "--to", "broken", cwd=tmp_path)
-    assert broken.returncode == 0 and broken.stderr.count("left out: ") == 1, broken.stderr
-    for wrong, words in (("nothing", "no experiment 'nothing'"), ("rsbench", "no such database")):
+    assert broken.returncode == 0 and broken.stderr.count("left out: ") == 1, (
+        broken.stderr
+    )
+    for wrong, words in (
+        ("nothing", "no experiment 'nothing'"),
+        ("rsbench", "no such database"),
+    ):
         uri = ["--uri", "sqlite:///x.db"] if wrong == "rsbench" else []
         refused = rsbench("report", "--mlflow", wrong, *uri, cwd=tmp_path)
         assert refused.returncode == 1 and words in refused.stderr, refused.stderr
@@ -302,23 +408,43 @@ def test_sweep_ends_with_a_report_and_the_command_makes_it_again(tmp_path):
 @pytest.fixture(scope="module")
 def chromium():
     """A browser, where there is one."""
-    playwright = pytest.importorskip("playwright.sync_api", reason="no playwright to drive a browser with")
-    found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
+    playwright = pytest.importorskip(
+        "playwright.sync_api", reason="no playwright to drive a browser with"
+    )
+    found = next(
+        filter(
+            None,
+            map(
+                shutil.which,
+                ("chromium", "chromium-browser", "google-chrome", "chrome"),
+            ),
+        ),
+        None,
+    )
     if found is None:
         pytest.skip("no Chromium here to open the report in")
     with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=found, args=["--no-sandbox", "--disable-gpu"])
+        browser = driver.chromium.launch(
+            executable_path=found, args=["--no-sandbox", "--disable-gpu"]
+        )
         yield browser
         browser.close()
 
 
 def opened(browser, page: Path, width=1200, scheme="light"):
     """The page opened from disk without a network, and what its console says."""
-    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme, offline=True)
+    context = browser.new_context(
+        viewport={"width": width, "height": 900}, color_scheme=scheme, offline=True
+    )
     tab, said = context.new_page(), []
     tab.on("console", lambda message: said.append(message.text))
     tab.on("pageerror", lambda error: said.append(str(error)))
-    tab.on("request", lambda request: said.append(request.url) if not request.url.startswith("file:") else None)
+    tab.on(
+        "request",
+        lambda request: (
+            said.append(request.url) if not request.url.startswith("file:") else None
+        ),
+    )
     tab.goto(page.as_uri())
     tab.locator("#chart-0").scroll_into_view_if_needed()
     tab.wait_for_selector("#chart-0 path.run")
@@ -328,7 +454,9 @@ def opened(browser, page: Path, width=1200, scheme="light"):
 def test_a_person_can_read_values_hide_runs_and_sort(tmp_path, chromium):
     write_report(three(tmp_path), tmp_path)
     tab, said = opened(chromium, tmp_path / "report.html")
-    assert tab.locator("path.run").count() == 3 and tab.locator("path.band").count() == 3
+    assert (
+        tab.locator("path.run").count() == 3 and tab.locator("path.band").count() == 3
+    )
     box = tab.locator(".plot svg").bounding_box()
     tab.mouse.move(box["x"] + box["width"] - 14, box["y"] + 60)
     tip = tab.locator(".tip").inner_text()
@@ -342,7 +470,10 @@ def test_a_person_can_read_values_hide_runs_and_sort(tmp_path, chromium):
     assert "samples per class: 2" in tab.locator("[aria-live]").inner_text()
     lean = tab.locator(".legend button", has_text="lean")
     lean.click()
-    assert tab.locator("path.run").count() == 2 and lean.get_attribute("aria-pressed") == "false"
+    assert (
+        tab.locator("path.run").count() == 2
+        and lean.get_attribute("aria-pressed") == "false"
+    )
     tab.get_by_role("button", name="None").click()
     assert tab.locator("path.run").count() == 0
     tab.get_by_role("button", name="All", exact=True).click()
@@ -362,8 +493,12 @@ def test_a_person_can_read_values_hide_runs_and_sort(tmp_path, chromium):
     assert tab.title() != "1" and said == []
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(390, "light"), (390, "dark"), (1280, "dark")])
-def test_page_fits_its_screen_and_follows_the_colour_scheme(tmp_path, chromium, width, scheme):
+@pytest.mark.parametrize(
+    ("width", "scheme"), [(390, "light"), (390, "dark"), (1280, "dark")]
+)
+def test_page_fits_its_screen_and_follows_the_colour_scheme(
+    tmp_path, chromium, width, scheme
+):
     write_report(three(tmp_path), tmp_path)
     tab, said = opened(chromium, tmp_path / "report.html", width, scheme)
     assert tab.evaluate("document.documentElement.scrollWidth") <= width and said == []
@@ -374,7 +509,9 @@ def test_page_fits_its_screen_and_follows_the_colour_scheme(tmp_path, chromium, 
 
 
 def test_a_thousand_runs_can_be_looked_at(tmp_path, chromium):
-    runs = [write_run(tmp_path / str(i), f"method{i}", 0.3 + i / 2000) for i in range(1000)]
+    runs = [
+        write_run(tmp_path / str(i), f"method{i}", 0.3 + i / 2000) for i in range(1000)
+    ]
     (tmp_path / "report.html").write_text(make_page(runs))
     tab, said = opened(chromium, tmp_path / "report.html")
     assert tab.locator("path.run").count() == 12  # the others wait to be asked for

@@ -35,8 +35,26 @@ from rsbench.store.seeds import seed_result
 ROOT = Path(__file__).resolve().parent.parent.parent
 
 #: Settings by whether they can change a seed's numbers. A new one has to be added to either.
-CHANGE_NUMBERS = {"preprocessor", "protocol", "annotation", "aggregator", "learner", "learn_on", "tune", "precision"}
-CHANGE_NONE = {"seed", "seeds", "theta", "dataset", "extractor", "tracking", "force", "on_error"}
+CHANGE_NUMBERS = {
+    "preprocessor",
+    "protocol",
+    "annotation",
+    "aggregator",
+    "learner",
+    "learn_on",
+    "tune",
+    "precision",
+}
+CHANGE_NONE = {
+    "seed",
+    "seeds",
+    "theta",
+    "dataset",
+    "extractor",
+    "tracking",
+    "force",
+    "on_error",
+}
 
 
 def config():
@@ -82,8 +100,12 @@ def test_data_code_and_versions_are_part_of_the_fingerprint(monkeypatch):
     versions = results.versions()
     for name in ("numpy", "torch", "scikit-learn", "mlflow", "hydra-core"):
         with monkeypatch.context() as patch:
-            patch.setattr(results, "versions", lambda name=name: {**versions, name: "0"})
-            same = results.fingerprint(settings, ["data", "class"], ["plugin"]) == before
+            patch.setattr(
+                results, "versions", lambda name=name: {**versions, name: "0"}
+            )
+            same = (
+                results.fingerprint(settings, ["data", "class"], ["plugin"]) == before
+            )
             assert same == (name in ("mlflow", "hydra-core")), name
     monkeypatch.setattr(results, "code_identity", lambda: "edited")
     assert before != results.fingerprint(settings, ["data", "class"], ["plugin"])
@@ -114,13 +136,20 @@ def test_a_damaged_seed_is_computed_again(spec, caplog):
     computed, _ = seed_result("f" * 64, 0, lambda: run_seed(made, data, 0))
     (entry,) = Cache("seeds").folder.rglob("*.cache")
     entry.write_bytes(entry.read_bytes()[:-7])
-    assert seed_result("f" * 64, 0, lambda: run_seed(made, data, 0)) == (computed, False)
+    assert seed_result("f" * 64, 0, lambda: run_seed(made, data, 0)) == (
+        computed,
+        False,
+    )
 
 
 def diary(folder):
     """How many seeds each job began."""
     path = folder / "diary"
-    return Counter(float(line.split()[0]) for line in path.read_text().splitlines()) if path.exists() else Counter()
+    return (
+        Counter(float(line.split()[0]) for line in path.read_text().splitlines())
+        if path.exists()
+        else Counter()
+    )
 
 
 def threads(folder):
@@ -129,7 +158,9 @@ def threads(folder):
 
 
 def dawdle(folder, *args, check=True, **env):
-    done = rsbench(*DAWDLE, "learner.nap=0", *args, cwd=folder, env={**dawdling(folder), **env})
+    done = rsbench(
+        *DAWDLE, "learner.nap=0", *args, cwd=folder, env={**dawdling(folder), **env}
+    )
     assert not check or done.returncode == 0, done.stderr
     return done
 
@@ -138,7 +169,10 @@ def test_only_seeds_that_are_not_there_are_computed(tmp_path):
     dawdle(tmp_path, "seeds=2", "hydra.sweep.dir=first")
     done = dawdle(tmp_path, "seeds=5", "learner.C=1,2", "hydra.sweep.dir=second")
     assert diary(tmp_path) == {1: 5, 2: 5}
-    assert re.search(r"5 seeds, 2 reused", done.stdout) and len(re.findall("reused", done.stdout)) == 1
+    assert (
+        re.search(r"5 seeds, 2 reused", done.stdout)
+        and len(re.findall("reused", done.stdout)) == 1
+    )
     one, two = results.find(tmp_path / "second")
     assert one.info["reused"] == [0, 1] and two.info["reused"] == []
     dawdle(tmp_path, "seed=3", "seeds=2")
@@ -165,11 +199,24 @@ def test_results_of_other_plugins_survive_an_edit(tmp_path):
 
 
 def test_data_count_by_content_not_by_place(tmp_path, rng):
-    arrays = {"X": rng.random((40, 5)), "y": np.arange(40) % 2, "Z": rng.random((40, 5)) < 0.5}
-    args = ("-m", "method=dawdler", "tracking=none", "seeds=2", "protocol.samples_per_class=3", "dataset=arrays")
+    arrays = {
+        "X": rng.random((40, 5)),
+        "y": np.arange(40) % 2,
+        "Z": rng.random((40, 5)) < 0.5,
+    }
+    args = (
+        "-m",
+        "method=dawdler",
+        "tracking=none",
+        "seeds=2",
+        "protocol.samples_per_class=3",
+        "dataset=arrays",
+    )
     for name, change, computed in (("one", 0, 2), ("two", 0, 2), ("three", 1, 4)):
         np.savez(tmp_path / f"{name}.npz", **{**arrays, "X": arrays["X"] + change})
-        done = rsbench(*args, f"dataset.path={name}.npz", cwd=tmp_path, env=dawdling(tmp_path))
+        done = rsbench(
+            *args, f"dataset.path={name}.npz", cwd=tmp_path, env=dawdling(tmp_path)
+        )
         assert done.returncode == 0, done.stderr
         assert diary(tmp_path) == {1: computed}, name
 
@@ -194,18 +241,30 @@ def test_each_job_is_composed_once(monkeypatch):
     monkeypatch.setattr(Sweeper, "validate_batch_is_legal", None)
     compose_jobs_once()
     master, jobs = OmegaConf.create({"a": 1}), [["x=1"], ["x=2"], ["x=1"]]
-    sweeper = SimpleNamespace(hydra_context=SimpleNamespace(config_loader=None), config=master)
+    sweeper = SimpleNamespace(
+        hydra_context=SimpleNamespace(config_loader=None), config=master
+    )
     Sweeper.validate_batch_is_legal(sweeper, jobs)
     configs = [ConfigLoaderImpl.load_sweep_config(None, master, job) for job in jobs]
     assert composed == jobs == [config.overrides for config in configs]
     assert configs[0] is not configs[2], "a config that was run cannot be run again"
     # What was not looked at before, as by a sweeper that goes from trial to trial, is composed anew each time.
     assert ConfigLoaderImpl.load_sweep_config(None, master, jobs[0]) is not configs[0]
-    assert ConfigLoaderImpl.load_sweep_config(None, master, jobs[0]).overrides == jobs[0] and len(composed) == 5
+    assert (
+        ConfigLoaderImpl.load_sweep_config(None, master, jobs[0]).overrides == jobs[0]
+        and len(composed) == 5
+    )
 
 
 def test_a_job_may_come_twice(tmp_path):
-    done = rsbench("-m", "tracking=none", *SMALL, "learner.C=1,1,2", "hydra.sweep.dir=sweep", cwd=tmp_path)
+    done = rsbench(
+        "-m",
+        "tracking=none",
+        *SMALL,
+        "learner.C=1,1,2",
+        "hydra.sweep.dir=sweep",
+        cwd=tmp_path,
+    )
     assert done.returncode == 0, done.stderr
     assert len(list((tmp_path / "sweep").glob("*/curves.csv"))) == 3
 
@@ -216,18 +275,30 @@ def test_the_same_command_in_the_same_folder_goes_on(tmp_path):
     wait_for(lambda: diary(tmp_path)[2.0] == 1)
     state = rsbench("status", "sweep", cwd=tmp_path).stdout
     assert "1 done, 1 running, 1 missing" in state
-    assert re.search(r"0 done +learner.C=1\n +1 running +learner.C=2\n +2 missing +learner.C=3\n", state), state
+    assert re.search(
+        r"0 done +learner.C=1\n +1 running +learner.C=2\n +2 missing +learner.C=3\n",
+        state,
+    ), state
     os.killpg(sweep.pid, signal.SIGKILL)
     sweep.communicate()
     state = rsbench("status", "sweep", cwd=tmp_path).stdout
-    assert re.search(r"0 done .*\n +1 missing +learner.C=2 interrupted\n +2 missing +learner.C=3\n", state), state
+    assert re.search(
+        r"0 done .*\n +1 missing +learner.C=2 interrupted\n +2 missing +learner.C=3\n",
+        state,
+    ), state
     first = results.read(tmp_path / "sweep" / "0").info["id"]
     done = rsbench(*DAWDLE, *command, cwd=tmp_path, env=dawdling(tmp_path))
     assert done.returncode == 0 and "finished earlier" in done.stdout, done.stderr
     assert diary(tmp_path)[1.0] == 2 and sum(diary(tmp_path).values()) <= 7
     assert results.read(tmp_path / "sweep" / "0").info["id"] == first
     assert "3 done" in rsbench("status", "sweep", cwd=tmp_path).stdout
-    other = rsbench(*DAWDLE, "learner.C=1,2", "hydra.sweep.dir=sweep", cwd=tmp_path, env=dawdling(tmp_path))
+    other = rsbench(
+        *DAWDLE,
+        "learner.C=1,2",
+        "hydra.sweep.dir=sweep",
+        cwd=tmp_path,
+        env=dawdling(tmp_path),
+    )
     assert other.returncode == 1 and "another command" in other.stderr
 
 
@@ -241,7 +312,9 @@ def test_a_single_run_goes_on_in_its_folder(tmp_path):
     (tmp_path / "run" / "curves.csv").unlink()  # as if it had been killed at the end
     assert "1 missing" in rsbench("status", "run", cwd=tmp_path).stdout
     assert rsbench(*command, cwd=tmp_path, env=env).returncode == 0
-    assert diary(tmp_path) == {1: 2} and results.read(tmp_path / "run").info["reused"] == [0, 1]
+    assert diary(tmp_path) == {1: 2} and results.read(tmp_path / "run").info[
+        "reused"
+    ] == [0, 1]
     refused = rsbench(*command, "learner.C=2", cwd=tmp_path, env=env)
     assert refused.returncode == 1 and "another command" in refused.stderr
 
@@ -271,7 +344,12 @@ def rsbench_learners():
 
 @pytest.mark.parametrize(
     ("launcher", "on_error"),
-    [("basic", "continue"), ("basic", "stop"), ("joblib", "stop"), ("submitit_local", "continue")],
+    [
+        ("basic", "continue"),
+        ("basic", "stop"),
+        ("joblib", "stop"),
+        ("submitit_local", "continue"),
+    ],
 )
 def test_a_failing_job_is_told_and_tried_again(launcher, on_error, tmp_path):
     (tmp_path / "plugins").mkdir()
@@ -280,13 +358,17 @@ def test_a_failing_job_is_told_and_tried_again(launcher, on_error, tmp_path):
                f"on_error={on_error}", f"hydra/launcher={launcher}", "hydra.sweeper.max_batch_size=1")  # fmt: skip
     done = rsbench(*command, cwd=tmp_path)
     assert done.returncode == 1
-    assert "error: ZeroDivisionError: oops\ntraceback: sweep/0/error.txt" in done.stderr, done.stderr
+    assert (
+        "error: ZeroDivisionError: oops\ntraceback: sweep/0/error.txt" in done.stderr
+    ), done.stderr
     assert "Traceback" in (tmp_path / "sweep" / "0" / "error.txt").read_text()
     finished = {"continue": {"1", "2"}, "stop": set()}[on_error]
     assert set(curves_of(tmp_path / "sweep")) == finished
     assert ("| svm_ff " in done.stdout) == bool(finished)
     state = rsbench("status", "sweep", cwd=tmp_path).stdout
-    assert re.search(r"0 failed +method=failing ZeroDivisionError: oops \(sweep/0/error.txt\)", state), state
+    assert re.search(
+        r"0 failed +method=failing ZeroDivisionError: oops \(sweep/0/error.txt\)", state
+    ), state
     (tmp_path / "mended").touch()
     done = rsbench(*command, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -294,26 +376,44 @@ def test_a_failing_job_is_told_and_tried_again(launcher, on_error, tmp_path):
 
 
 def test_a_job_killed_by_a_signal_spares_the_others(tmp_path):
-    command = ("learner.C=1,2,3", "learner.nap=0.3", "hydra/launcher=submitit_local", "hydra.sweep.dir=sweep")
+    command = (
+        "learner.C=1,2,3",
+        "learner.nap=0.3",
+        "hydra/launcher=submitit_local",
+        "hydra.sweep.dir=sweep",
+    )
     sweep = start(tmp_path, *command)
     wait_for(lambda: (tmp_path / "diary").exists())
     os.kill(int((tmp_path / "diary").read_text().split()[1]), signal.SIGKILL)
     _, err = sweep.communicate(timeout=120)
     assert sweep.returncode == 1 and "1 of 3 runs are not finished" in err, err
     assert len(curves_of(tmp_path / "sweep")) == 2
-    assert rsbench(*DAWDLE, *command, cwd=tmp_path, env=dawdling(tmp_path)).returncode == 0
-    assert len(curves_of(tmp_path / "sweep")) == 3 and sum(diary(tmp_path).values()) <= 7
+    assert (
+        rsbench(*DAWDLE, *command, cwd=tmp_path, env=dawdling(tmp_path)).returncode == 0
+    )
+    assert (
+        len(curves_of(tmp_path / "sweep")) == 3 and sum(diary(tmp_path).values()) <= 7
+    )
     assert threads(tmp_path) == {"1"}
 
 
 def test_a_killed_worker_of_joblib_is_explained(tmp_path):
-    command = ("learner.C=1,2", "learner.nap=0.3", "hydra/launcher=joblib", "hydra.launcher.n_jobs=2")
+    command = (
+        "learner.C=1,2",
+        "learner.nap=0.3",
+        "hydra/launcher=joblib",
+        "hydra.launcher.n_jobs=2",
+    )
     sweep = start(tmp_path, *command)
     wait_for(lambda: (tmp_path / "diary").exists())
     os.kill(int((tmp_path / "diary").read_text().split()[1]), signal.SIGKILL)
     _, err = sweep.communicate(timeout=120)
     assert threads(tmp_path) == {"1"}
-    assert sweep.returncode == 1 and "joblib gave up" in err and "the same command again" in err, err
+    assert (
+        sweep.returncode == 1
+        and "joblib gave up" in err
+        and "the same command again" in err
+    ), err
     assert "Traceback" not in err
 
 
@@ -335,7 +435,9 @@ def test_launchers_give_the_same_bytes(tmp_path):
 def test_two_people_with_one_command_share_the_work(folder, tmp_path):
     """In one folder, and each in one of their own with the same caches."""
     where = (f"hydra.sweep.dir={folder}",) if folder else ()
-    sweeps = [start(tmp_path, "learner.C=1,2", "learner.nap=0.1", *where) for _ in range(2)]
+    sweeps = [
+        start(tmp_path, "learner.C=1,2", "learner.nap=0.1", *where) for _ in range(2)
+    ]
     for sweep in sweeps:
         _, err = sweep.communicate(timeout=120)
         assert sweep.returncode == 0, err
@@ -361,7 +463,10 @@ print(cache.make("key", "making", make, side_by_side=sys.argv[1] == "1")["x"].su
 @pytest.mark.parametrize("side_by_side", [0, 1])
 def test_eight_processes_that_want_one_entry_make_it_once(side_by_side, tmp_path):
     command = [sys.executable, "-c", MAKER, str(side_by_side)]
-    jobs = [subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True) for _ in range(8)]
+    jobs = [
+        subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True)
+        for _ in range(8)
+    ]
     time.sleep(1)
     (tmp_path / "go").touch()
     assert [job.communicate(timeout=60)[0].strip() for job in jobs] == ["10"] * 8
@@ -403,14 +508,27 @@ def rsbench_datasets():
 """
 
 TUNE = (
-    *("-m", "method=dawdler", "learner.nap=0", "tracking=none", "dataset=held_out", "seeds=2"),
-    *("protocol.samples_per_class=5", "hydra/sweeper=optuna", "hydra.sweeper.n_trials=4"),
+    *(
+        "-m",
+        "method=dawdler",
+        "learner.nap=0",
+        "tracking=none",
+        "dataset=held_out",
+        "seeds=2",
+    ),
+    *(
+        "protocol.samples_per_class=5",
+        "hydra/sweeper=optuna",
+        "hydra.sweeper.n_trials=4",
+    ),
     *("learner.C=tag(log, interval(0.01, 100))", "hydra.sweep.dir=sweep"),
 )
 
 
 def test_tuning_is_on_validation_classes_and_goes_on(tmp_path):
-    pytest.importorskip("hydra_plugins.hydra_optuna_sweeper", reason="the extra `tune` is not installed")
+    pytest.importorskip(
+        "hydra_plugins.hydra_optuna_sweeper", reason="the extra `tune` is not installed"
+    )
     plugins = tmp_path / "mine"
     shutil.copytree(ROOT / "tests" / "dawdler", plugins)
     (plugins / "held_out.py").write_text(HELD_OUT)
@@ -419,29 +537,55 @@ def test_tuning_is_on_validation_classes_and_goes_on(tmp_path):
     assert done.returncode == 0, done.stderr
     assert "held_out, validation classes" in done.stdout
     runs = results.find(tmp_path / "sweep")
-    errors = {run.info["config"]["learner"]["C"]: run.mean("cumulative_error")[-1] for run in runs}
+    errors = {
+        run.info["config"]["learner"]["C"]: run.mean("cumulative_error")[-1]
+        for run in runs
+    }
     best = OmegaConf.load(tmp_path / "sweep" / "optimization_results.yaml")
     assert len(errors) == 4 and best.best_value == min(errors.values()) < 0.3
     assert best.best_params["learner.C"] == min(errors, key=errors.get)
     begun = sum(diary(tmp_path).values())
     done = rsbench(*TUNE, cwd=tmp_path, env=env)  # the same way once more
-    assert done.returncode == 0 and done.stdout.count("finished earlier") == 4, done.stderr
+    assert done.returncode == 0 and done.stdout.count("finished earlier") == 4, (
+        done.stderr
+    )
     assert sum(diary(tmp_path).values()) == begun == 8
-    assert len(re.findall(r"\d done +learner.C=[\d.]+\n", rsbench("status", "sweep", cwd=tmp_path).stdout)) == 4
+    assert (
+        len(
+            re.findall(
+                r"\d done +learner.C=[\d.]+\n",
+                rsbench("status", "sweep", cwd=tmp_path).stdout,
+            )
+        )
+        == 4
+    )
     done = rsbench(*TUNE, "learn_on=few_shot", cwd=tmp_path, env=env)
     assert done.returncode == 1 and "tunes on validation classes" in done.stderr
 
 
 def test_data_without_validation_classes_cannot_be_tuned_on(tmp_path):
-    done = rsbench("learn_on=validation", "tracking=none", *SMALL, "dataset.background_classes=0", cwd=tmp_path)
-    assert done.returncode == 1 and "other classes, and the data set has none" in done.stderr
-    done = rsbench("-m", "learner.C=interval(1, 2)", "tracking=none", *SMALL, cwd=tmp_path)
+    done = rsbench(
+        "learn_on=validation",
+        "tracking=none",
+        *SMALL,
+        "dataset.background_classes=0",
+        cwd=tmp_path,
+    )
+    assert (
+        done.returncode == 1
+        and "other classes, and the data set has none" in done.stderr
+    )
+    done = rsbench(
+        "-m", "learner.C=interval(1, 2)", "tracking=none", *SMALL, cwd=tmp_path
+    )
     assert done.returncode == 1 and "hydra/sweeper=optuna" in done.stderr
 
 
 @pytest.mark.slow
 def test_thirty_kills_change_no_byte_and_cost_a_seed_each(tmp_path):
-    place = importlib.util.spec_from_file_location("kills", ROOT / "benchmarks" / "kills.py")
+    place = importlib.util.spec_from_file_location(
+        "kills", ROOT / "benchmarks" / "kills.py"
+    )
     kills = importlib.util.module_from_spec(place)
     sys.modules["kills"] = kills
     place.loader.exec_module(kills)
@@ -454,12 +598,18 @@ def test_a_full_disk_is_survived(tmp_path, small_disk):
     """Everything on one small disk: clear error, earlier results intact, and the command goes on once there is room."""
     disk = small_disk(tmp_path / "disk", "1m")
     dawdle(disk, "hydra.sweep.dir=first")
-    before = {path: path.read_bytes() for path in disk.glob("first/0/*") if path.is_file()}
+    before = {
+        path: path.read_bytes() for path in disk.glob("first/0/*") if path.is_file()
+    }
     room = os.statvfs(disk).f_bavail * os.statvfs(disk).f_frsize
     (disk / "ballast").write_bytes(b"0" * (room - 60_000))
     second = ("learner.C=2,3,4", "seeds=8", "hydra.sweep.dir=second")
     done = dawdle(disk, *second, check=False)
-    assert done.returncode == 1 and "No space left on device" in done.stderr and "Traceback" not in done.stderr
+    assert (
+        done.returncode == 1
+        and "No space left on device" in done.stderr
+        and "Traceback" not in done.stderr
+    )
     assert {path: path.read_bytes() for path in before} == before
     for path in disk.rglob("curves.csv"):
         results.read(path.parent)
@@ -478,15 +628,24 @@ def test_outputs_that_may_only_be_read_are_said_and_kept(tmp_path, small_disk):
     dawdle(tmp_path, RSBENCH_CACHE="outputs/cache")
     before = {path: path.read_bytes() for path in disk.rglob("curves.csv")}
     subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
-    for args in ((), ("hydra.sweep.dir=elsewhere", "seeds=3")):  # the second finds its cache read-only
+    for args in (
+        (),
+        ("hydra.sweep.dir=elsewhere", "seeds=3"),
+    ):  # the second finds its cache read-only
         done = dawdle(tmp_path, *args, check=False, RSBENCH_CACHE="outputs/cache")
-        assert done.returncode == 1 and "Read-only file system" in done.stderr, done.stderr
+        assert done.returncode == 1 and "Read-only file system" in done.stderr, (
+            done.stderr
+        )
         assert "Traceback" not in done.stderr
     assert "1 done" in rsbench("status", "outputs", cwd=tmp_path).stdout
-    dawdle(tmp_path, "hydra.sweep.dir=reads", RSBENCH_CACHE="outputs/cache")  # what is there can be used
+    dawdle(
+        tmp_path, "hydra.sweep.dir=reads", RSBENCH_CACHE="outputs/cache"
+    )  # what is there can be used
     subprocess.run(["mount", "-o", "remount,rw", str(disk)], check=True)
     assert {path: path.read_bytes() for path in before} == before and len(before) == 1
-    dawdle(tmp_path, "hydra.sweep.dir=elsewhere", "seeds=3", RSBENCH_CACHE="outputs/cache")
+    dawdle(
+        tmp_path, "hydra.sweep.dir=elsewhere", "seeds=3", RSBENCH_CACHE="outputs/cache"
+    )
     assert diary(tmp_path) == {1: 3}
 
 
@@ -518,7 +677,9 @@ def loaded(file):
     return found
 
 
-def test_a_plugin_is_known_by_all_of_its_sources_as_they_were_imported(tmp_path, monkeypatch):
+def test_a_plugin_is_known_by_all_of_its_sources_as_they_were_imported(
+    tmp_path, monkeypatch
+):
     package = tmp_path / "site" / "mypkg"
     package.mkdir(parents=True)
     (package / "__init__.py").write_text("")
@@ -529,7 +690,11 @@ def test_a_plugin_is_known_by_all_of_its_sources_as_they_were_imported(tmp_path,
     monkeypatch.syspath_prepend(str(tmp_path / "site"))
 
     def identities():
-        for name in [name for name in sys.modules if name.partition(".")[0] in ("mypkg", "helper")]:
+        for name in [
+            name
+            for name in sys.modules
+            if name.partition(".")[0] in ("mypkg", "helper")
+        ]:
             del sys.modules[name]
         importlib.invalidate_caches()
         packed = registry.Registry()
@@ -541,7 +706,9 @@ def test_a_plugin_is_known_by_all_of_its_sources_as_they_were_imported(tmp_path,
     known = [plugin.identity for plugin in first]
     for edited in (package / "learner.py", tmp_path / "site" / "helper.py"):
         edited.write_text(LEARNER.replace("SIGN = 1", "SIGN = -1 "))
-    assert [plugin.identity for plugin in first] == known  # what is in memory is what was hashed
+    assert [
+        plugin.identity for plugin in first
+    ] == known  # what is in memory is what was hashed
     second = [plugin.identity for plugin in identities()]
     assert second[0] != known[0] and second[1] != known[1] and all(second + known)
 
@@ -550,7 +717,9 @@ def test_results_of_other_code_do_not_stand_for_those_of_this(tmp_path):
     (tmp_path / "plugins").mkdir()
     plugin = tmp_path / "plugins" / "mine.py"
     plugin.write_text(
-        LEARNER + HOOK.partition("from {} import Mine")[0] + HOOK.partition("from {} import Mine")[2].format()
+        LEARNER
+        + HOOK.partition("from {} import Mine")[0]
+        + HOOK.partition("from {} import Mine")[2].format()
     )
     command = ("-m", "learner.C=1,2", *MINE, "hydra.sweep.dir=s")
     assert rsbench(*command, cwd=tmp_path).returncode == 0
@@ -562,27 +731,50 @@ def test_results_of_other_code_do_not_stand_for_those_of_this(tmp_path):
     done = rsbench(*command, cwd=tmp_path)
     assert done.returncode == 1 and "1 of 2 runs failed" in done.stderr
     (run,) = results.find(tmp_path / "s")
-    assert run.info["config"]["learner"]["C"] == 1 and "1 done, 1 failed" in rsbench("status", "s", cwd=tmp_path).stdout
-    assert (tmp_path / "s" / "1" / "superseded.csv").exists()  # nothing is lost of it either
+    assert (
+        run.info["config"]["learner"]["C"] == 1
+        and "1 done, 1 failed" in rsbench("status", "s", cwd=tmp_path).stdout
+    )
+    assert (
+        tmp_path / "s" / "1" / "superseded.csv"
+    ).exists()  # nothing is lost of it either
     plugin.write_text(plugin.read_text().replace("assert self.C < 2", "pass"))
     assert rsbench(*command, cwd=tmp_path).returncode == 0
-    assert len(results.find(tmp_path / "s")) == 2 and not (tmp_path / "s" / "1" / "superseded.csv").exists()
+    assert (
+        len(results.find(tmp_path / "s")) == 2
+        and not (tmp_path / "s" / "1" / "superseded.csv").exists()
+    )
 
 
 def test_jobs_that_share_a_folder_are_refused(tmp_path):
-    done = rsbench("-m", "method=lean,ellipsotron", "tracking=none", *SMALL, "hydra.sweep.subdir=x", cwd=tmp_path)
-    assert done.returncode == 1 and "jobs 0 and 1 share the folder" in done.stderr and "Traceback" not in done.stderr
+    done = rsbench(
+        "-m",
+        "method=lean,ellipsotron",
+        "tracking=none",
+        *SMALL,
+        "hydra.sweep.subdir=x",
+        cwd=tmp_path,
+    )
+    assert (
+        done.returncode == 1
+        and "jobs 0 and 1 share the folder" in done.stderr
+        and "Traceback" not in done.stderr
+    )
     (run,) = results.find(tmp_path)
     assert run.info["method"] == "lean"
 
 
 def test_a_sweep_beside_its_own_tracking_store_ends_well(tmp_path):
-    done = rsbench("-m", "method=lean,ellipsotron", *SMALL, "hydra.sweep.dir=outputs", cwd=tmp_path)
+    done = rsbench(
+        "-m", "method=lean,ellipsotron", *SMALL, "hydra.sweep.dir=outputs", cwd=tmp_path
+    )
     assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("content", [b"{}", b"[1]", b"garbage", None])
-def test_what_is_kept_but_is_no_result_of_the_seed_is_computed_again(content, tmp_path, caplog):
+def test_what_is_kept_but_is_no_result_of_the_seed_is_computed_again(
+    content, tmp_path, caplog
+):
     def result(seed):
         row = {"seed": seed, "step": 1, "samples": 1, **dict.fromkeys(MEASURES, 0.5)}
         return SeedResult([row], 2, {"pool": 1, "test": 1}, {}, [], {})

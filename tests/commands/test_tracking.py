@@ -26,7 +26,9 @@ def store(folder, experiment="rsbench"):
     from mlflow import MlflowClient
 
     client = MlflowClient(f"sqlite:///{folder / 'outputs' / 'mlflow.db'}")
-    found = client.search_runs([client.get_experiment_by_name(experiment).experiment_id])
+    found = client.search_runs(
+        [client.get_experiment_by_name(experiment).experiment_id]
+    )
     children = [run for run in found if "mlflow.parentRunId" in run.data.tags]
     return client, [run for run in found if run not in children], children
 
@@ -46,12 +48,17 @@ def swept(tmp_path_factory):
 def test_a_sweep_is_a_parent_with_a_child_per_run(swept):
     folder, done = swept
     client, parents, children = store(folder)
-    assert [child.data.tags["mlflow.parentRunId"] for child in children] == [parents[0].info.run_id] * 2
+    assert [child.data.tags["mlflow.parentRunId"] for child in children] == [
+        parents[0].info.run_id
+    ] * 2
     assert {child.info.run_name for child in children} == {"lean", "class_soft"}
     assert {run.info.status for run in [*parents, *children]} == {"FINISHED"}
     artifacts = {file.path for file in client.list_artifacts(parents[0].info.run_id)}
     assert artifacts == set(FILES)
-    assert parents[0].data.tags["simulated"] == "true" and parents[0].data.tags["data"] == "synthetic (SIMULATED)"
+    assert (
+        parents[0].data.tags["simulated"] == "true"
+        and parents[0].data.tags["data"] == "synthetic (SIMULATED)"
+    )
     assert "mlflow ui --backend-store-uri sqlite:///outputs/mlflow.db" in done.stdout
     assert not (folder / "mlruns").exists()
 
@@ -61,19 +68,36 @@ def test_a_child_has_config_curves_provenance_and_record(swept):
     client, _, children = store(folder)
     (child,) = [run for run in children if run.info.run_name == "class_soft"]
     (run,) = [run for run in results.find(folder) if run.info["method"] == "class_soft"]
-    assert child.data.params["aggregator.normalize"] == "l2" and child.data.params["dataset.classes"] == "4"
+    assert (
+        child.data.params["aggregator.normalize"] == "l2"
+        and child.data.params["dataset.classes"] == "4"
+    )
     for measure in MEASURES:
         section = "error" if measure.endswith("error") else "loss"
         history = client.get_metric_history(child.info.run_id, f"{section}/{measure}")
-        assert [point.step for point in sorted(history, key=lambda p: p.step)] == run.steps
-        assert {p.step: p.value for p in history} == dict(zip(run.steps, run.mean(measure), strict=True))
-        errors = client.get_metric_history(child.info.run_id, f"standard_error/{measure}")
-        assert {p.step: p.value for p in errors} == dict(zip(run.steps, run.standard_error(measure), strict=True))
+        assert [
+            point.step for point in sorted(history, key=lambda p: p.step)
+        ] == run.steps
+        assert {p.step: p.value for p in history} == dict(
+            zip(run.steps, run.mean(measure), strict=True)
+        )
+        errors = client.get_metric_history(
+            child.info.run_id, f"standard_error/{measure}"
+        )
+        assert {p.step: p.value for p in errors} == dict(
+            zip(run.steps, run.standard_error(measure), strict=True)
+        )
     tags = child.data.tags
     assert tags["simulated"] == "true" and "Simulated" in tags["mlflow.note.content"]
-    assert tags["command"].startswith("python -m rsbench ") and "method=class_soft" in tags["command"]
+    assert (
+        tags["command"].startswith("python -m rsbench ")
+        and "method=class_soft" in tags["command"]
+    )
     assert tags["command"] in tags["mlflow.note.content"]
-    assert tags["fingerprint"] == run.info["fingerprint"] and tags["data.identity"] == run.info["data"]["identity"]
+    assert (
+        tags["fingerprint"] == run.info["fingerprint"]
+        and tags["data.identity"] == run.info["data"]["identity"]
+    )
     artifacts = {file.path for file in client.list_artifacts(child.info.run_id)}
     assert artifacts == RECORD
 
@@ -104,36 +128,62 @@ def test_a_command_run_again_in_its_folder_adds_nothing_and_replaces_by_force(tm
         assert (before == after) == (bool(before) and not extra)
         _, parents, children = store(tmp_path)
         assert len(parents) == 1 and parents[0].info.status == "FINISHED"
-        assert {child.data.tags["rsbench.id"] for child in children} == set(after) and len(children) == 2
+        assert {child.data.tags["rsbench.id"] for child in children} == set(
+            after
+        ) and len(children) == 2
 
 
 def test_a_server_that_is_down_loses_nothing(tmp_path):
     done = rsbench(*SWEEP, "tracking.uri=http://127.0.0.1:9", cwd=tmp_path)
     assert done.returncode == 0
-    assert done.stderr.count("could not be reached") + done.stdout.count("could not be reached") == 1
+    assert (
+        done.stderr.count("could not be reached")
+        + done.stdout.count("could not be reached")
+        == 1
+    )
     assert "python -m rsbench track" in done.stderr + done.stdout
     assert len(results.find(tmp_path)) == 2
     down = rsbench("track", "outputs", cwd=tmp_path)
-    assert down.returncode == 1 and "error: http://127.0.0.1:9" in down.stderr and "Traceback" not in down.stderr
-    done = rsbench("track", "outputs", "--uri", "sqlite:///outputs/mlflow.db", cwd=tmp_path)
+    assert (
+        down.returncode == 1
+        and "error: http://127.0.0.1:9" in down.stderr
+        and "Traceback" not in down.stderr
+    )
+    done = rsbench(
+        "track", "outputs", "--uri", "sqlite:///outputs/mlflow.db", cwd=tmp_path
+    )
     assert done.returncode == 0, done.stderr
     client, (parent,), children = store(tmp_path)
     assert len(children) == 2
-    assert {file.path for file in client.list_artifacts(parent.info.run_id)} == set(FILES)
+    assert {file.path for file in client.list_artifacts(parent.info.run_id)} == set(
+        FILES
+    )
 
 
 @pytest.mark.parametrize("in_sweep", [False, True])
 @pytest.mark.parametrize("calls", [0, 1, 2, 4, 5, 6, 7, 8, 13])
-def test_a_store_that_fails_midway_is_repaired_once(calls, in_sweep, tmp_path, monkeypatch, caplog):
+def test_a_store_that_fails_midway_is_repaired_once(
+    calls, in_sweep, tmp_path, monkeypatch, caplog
+):
     from mlflow import MlflowClient
 
     folder = tmp_path / "0"
     folder.mkdir()
     run = make_run(folder)
-    settings = {"uri": f"sqlite:///{tmp_path}/outputs/mlflow.db", "experiment": "rsbench"}
+    settings = {
+        "uri": f"sqlite:///{tmp_path}/outputs/mlflow.db",
+        "experiment": "rsbench",
+    }
     sweep = None
     if in_sweep:
-        sweep = {"id": "s", "name": "sweep", "swept": [], "tracked": True, "tracking": settings, "status": "FAILED"}
+        sweep = {
+            "id": "s",
+            "name": "sweep",
+            "swept": [],
+            "tracked": True,
+            "tracking": settings,
+            "status": "FAILED",
+        }
         results.write_sweep(tmp_path, sweep)
         assert tracking.open_sweep(sweep, tmp_path)
     left = [calls]
@@ -148,7 +198,13 @@ def test_a_store_that_fails_midway_is_repaired_once(calls, in_sweep, tmp_path, m
         return call
 
     with monkeypatch.context() as patch:
-        for name in ("create_run", "log_batch", "log_artifact", "set_tag", "set_terminated"):
+        for name in (
+            "create_run",
+            "log_batch",
+            "log_artifact",
+            "set_tag",
+            "set_terminated",
+        ):
             patch.setattr(MlflowClient, name, failing(getattr(MlflowClient, name)))
         if sweep:
             tracking.send_child(run, sweep)
@@ -159,15 +215,26 @@ def test_a_store_that_fails_midway_is_repaired_once(calls, in_sweep, tmp_path, m
     assert tracking.track(tmp_path, settings["uri"])[0] == 1
     client, parents, children = store(tmp_path)
     (sent,) = children if in_sweep else parents
-    assert [parent.info.status for parent in parents] == ["FAILED" if in_sweep else "FINISHED"]
-    assert sent.data.tags["rsbench.complete"] == "true" and sent.info.status == "FINISHED"
-    assert len(client.get_metric_history(sent.info.run_id, "error/test_error")) == len(run.steps)
+    assert [parent.info.status for parent in parents] == [
+        "FAILED" if in_sweep else "FINISHED"
+    ]
+    assert (
+        sent.data.tags["rsbench.complete"] == "true" and sent.info.status == "FINISHED"
+    )
+    assert len(client.get_metric_history(sent.info.run_id, "error/test_error")) == len(
+        run.steps
+    )
 
 
 def make_run(folder):
     record = results.Record(folder)
     for seed in range(2):
-        record.add([{"seed": seed, "step": k, "samples": k, **dict.fromkeys(MEASURES, 0.5)} for k in (1, 2)])
+        record.add(
+            [
+                {"seed": seed, "step": k, "samples": k, **dict.fromkeys(MEASURES, 0.5)}
+                for k in (1, 2)
+            ]
+        )
     return record.finish(
         {
             "method": "lean",
@@ -192,10 +259,18 @@ def make_run(folder):
 
 def test_many_metrics_are_sent_in_batches(tmp_path):
     record = results.Record(tmp_path)
-    record.add([{"seed": 0, "step": k, "samples": k, **dict.fromkeys(MEASURES, 0.5)} for k in range(1, 401)])
+    record.add(
+        [
+            {"seed": 0, "step": k, "samples": k, **dict.fromkeys(MEASURES, 0.5)}
+            for k in range(1, 401)
+        ]
+    )
     (tmp_path / "other").mkdir()
     run = record.finish({**make_run(tmp_path / "other").info, "seeds": [0]})
-    settings = {"uri": f"sqlite:///{tmp_path}/outputs/mlflow.db", "experiment": "rsbench"}
+    settings = {
+        "uri": f"sqlite:///{tmp_path}/outputs/mlflow.db",
+        "experiment": "rsbench",
+    }
     tracking.send_single(run, settings)
     client, (sent,), _ = store(tmp_path)
     assert len(client.get_metric_history(sent.info.run_id, "loss/online_loss")) == 400
@@ -216,7 +291,10 @@ def test_sending_from_another_folder_finds_the_runs_own_store(swept, tmp_path):
     before = [len(part) for part in store(folder)[1:]]
     done = rsbench("track", str(folder / "outputs"), cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert not (tmp_path / "outputs").exists() and [len(part) for part in store(folder)[1:]] == before
+    assert (
+        not (tmp_path / "outputs").exists()
+        and [len(part) for part in store(folder)[1:]] == before
+    )
 
 
 def test_a_sweep_not_tracked_at_first_gets_its_parent_later(tmp_path):
@@ -224,7 +302,9 @@ def test_a_sweep_not_tracked_at_first_gets_its_parent_later(tmp_path):
     assert rsbench("track", "outputs", cwd=tmp_path).returncode == 0
     client, (parent,), children = store(tmp_path)
     assert len(children) == 2 and parent.info.status == "FINISHED"
-    assert {file.path for file in client.list_artifacts(parent.info.run_id)} == set(FILES)
+    assert {file.path for file in client.list_artifacts(parent.info.run_id)} == set(
+        FILES
+    )
 
 
 @pytest.mark.parametrize("damage", ["{}", "[]", "", '{"id"'])
@@ -242,18 +322,24 @@ def test_a_run_finds_its_sweep_wherever_it_is_sent_from(tmp_path):
     nested = ("hydra.sweep.dir=sw", "hydra.sweep.subdir='a/${hydra.job.num}'")
     assert rsbench(*SWEEP, "tracking=none", *nested, cwd=tmp_path).returncode == 0
     target = ("--uri", f"sqlite:///{tmp_path}/outputs/mlflow.db")
-    assert rsbench("track", ".", *target, cwd=tmp_path / "sw" / "a" / "0").returncode == 0
+    assert (
+        rsbench("track", ".", *target, cwd=tmp_path / "sw" / "a" / "0").returncode == 0
+    )
     assert rsbench("track", "sw", *target, cwd=tmp_path).returncode == 0
     _, parents, children = store(tmp_path)
     assert len(parents) == 1 and len(children) == 2
-    assert {child.data.tags["folder"] for child in children} == {str(tmp_path / "sw" / "a" / n) for n in "01"}
+    assert {child.data.tags["folder"] for child in children} == {
+        str(tmp_path / "sw" / "a" / n) for n in "01"
+    }
 
 
 def test_odd_folder_names_hold_their_store(tmp_path):
     folder = tmp_path / "k%41 ?q#x"
     folder.mkdir()
     done = rsbench(*SMALL, cwd=folder)
-    assert done.returncode == 0 and "could not be reached" not in done.stdout + done.stderr
+    assert (
+        done.returncode == 0 and "could not be reached" not in done.stdout + done.stderr
+    )
     assert (folder / "outputs" / "mlflow.db").exists()
     assert {path.name for path in tmp_path.iterdir()} == {"cache", folder.name}
 
@@ -280,10 +366,26 @@ def test_a_real_server_gets_everything(tmp_path):
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     store_uri = f"sqlite:///{tmp_path}/server.db"
-    command = [sys.executable, "-m", "mlflow", "server", "--port", str(port), "--backend-store-uri", store_uri]
-    command += ["--artifacts-destination", str(tmp_path / "artifacts"), "--workers", "1"]
+    command = [
+        sys.executable,
+        "-m",
+        "mlflow",
+        "server",
+        "--port",
+        str(port),
+        "--backend-store-uri",
+        store_uri,
+    ]
+    command += [
+        "--artifacts-destination",
+        str(tmp_path / "artifacts"),
+        "--workers",
+        "1",
+    ]
     with open(tmp_path / "server.log", "w") as log:
-        server = subprocess.Popen(command, cwd=tmp_path, stdout=log, stderr=log, start_new_session=True)
+        server = subprocess.Popen(
+            command, cwd=tmp_path, stdout=log, stderr=log, start_new_session=True
+        )
     uri = f"http://127.0.0.1:{port}"
     try:
         for _ in range(240):
@@ -293,14 +395,22 @@ def test_a_real_server_gets_everything(tmp_path):
             except OSError:
                 time.sleep(0.5)
         done = rsbench(*SWEEP, f"tracking.uri={uri}", cwd=tmp_path)
-        assert done.returncode == 0 and "could not be reached" not in done.stderr + done.stdout
+        assert (
+            done.returncode == 0
+            and "could not be reached" not in done.stderr + done.stdout
+        )
         assert f"{uri}/#/experiments/" in done.stdout
         from mlflow import MlflowClient
 
         client = MlflowClient(uri)
-        runs = client.search_runs([client.get_experiment_by_name("rsbench").experiment_id])
+        runs = client.search_runs(
+            [client.get_experiment_by_name("rsbench").experiment_id]
+        )
         assert len(runs) == 3
-        assert {len(client.list_artifacts(run.info.run_id)) for run in runs} == {len(RECORD), len(FILES)}
+        assert {len(client.list_artifacts(run.info.run_id)) for run in runs} == {
+            len(RECORD),
+            len(FILES),
+        }
     finally:
         os.killpg(server.pid, 15)
         server.wait(30)
@@ -310,15 +420,26 @@ def test_sweep_file_says_where_the_parent_is(swept):
     folder, _ = swept
     (path,) = folder.glob("outputs/sweeps/*/sweep.json")
     sweep = json.loads(path.read_text())
-    assert sweep["swept"] == ["method"] and sweep["status"] == "FINISHED" and sweep["tracked"] is True
-    assert sweep["tracking"] == {"uri": f"sqlite:///{folder}/outputs/mlflow.db", "experiment": "rsbench"}
+    assert (
+        sweep["swept"] == ["method"]
+        and sweep["status"] == "FINISHED"
+        and sweep["tracked"] is True
+    )
+    assert sweep["tracking"] == {
+        "uri": f"sqlite:///{folder}/outputs/mlflow.db",
+        "experiment": "rsbench",
+    }
 
 
 def test_the_hint_leads_to_a_view_of_the_sweeps_curves(swept):
     folder, done = swept
     client, _, children = store(folder)
     key = re.search(r"compareRunsMode=CHART&viewStateShareKey=(\w+)", done.stdout)[1]
-    view = json.loads(client.get_experiment(children[0].info.experiment_id).tags[f"mlflow.sharedViewState.{key}"])
+    view = json.loads(
+        client.get_experiment(children[0].info.experiment_id).tags[
+            f"mlflow.sharedViewState.{key}"
+        ]
+    )
     found = client.search_runs([children[0].info.experiment_id], view["searchFilter"])
     assert {run.info.run_id for run in found} == {run.info.run_id for run in children}
     assert {run.data.tags["run"] for run in found} == {"lean", "class_soft"}
@@ -339,13 +460,20 @@ def rsbench_learners():
 """
 
 
-def test_a_sweep_that_fails_is_failed_and_one_that_cannot_start_leaves_no_parent(tmp_path):
+def test_a_sweep_that_fails_is_failed_and_one_that_cannot_start_leaves_no_parent(
+    tmp_path,
+):
     (tmp_path / "plugins").mkdir()
     (tmp_path / "plugins" / "bad.py").write_text(BAD)
     assert rsbench("-m", "method=bad", *SMALL, cwd=tmp_path).returncode == 1
     client, (parent,), children = store(tmp_path)
     assert parent.info.status == "FAILED" and not children
-    assert rsbench("-m", "method=lean", "protocol.min_samples=999", *SMALL, cwd=tmp_path).returncode == 1
+    assert (
+        rsbench(
+            "-m", "method=lean", "protocol.min_samples=999", *SMALL, cwd=tmp_path
+        ).returncode
+        == 1
+    )
     assert len(store(tmp_path)[1]) == 1
 
 
@@ -354,7 +482,14 @@ def test_sixteen_jobs_at_once_are_in_a_fresh_store_once(tmp_path):
     values = "learner.C=0.01,0.02,0.05,0.1,0.2,0.5,1,2"
     done = rsbench("-m", "method=lean,ellipsotron", values, *SMALL, "hydra/launcher=joblib",
                    "hydra.launcher.n_jobs=16", cwd=tmp_path, timeout=300)  # fmt: skip
-    assert done.returncode == 0 and "could not be reached" not in done.stdout + done.stderr, done.stderr
+    assert (
+        done.returncode == 0 and "could not be reached" not in done.stdout + done.stderr
+    ), done.stderr
     _, parents, children = store(tmp_path)
-    assert len(parents) == 1 and len({child.data.tags["rsbench.id"] for child in children}) == len(children) == 16
+    assert (
+        len(parents) == 1
+        and len({child.data.tags["rsbench.id"] for child in children})
+        == len(children)
+        == 16
+    )
     assert {child.data.tags["rsbench.complete"] for child in children} == {"true"}

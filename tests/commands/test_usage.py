@@ -24,9 +24,13 @@ def test_help_is_what_hydra_shows(tmp_path):
         "# @package _global_\ndefaults:\n  - override /learner: mine\n"
     )
     ours = rsbench("--help", cwd=tmp_path)
-    hydras = rsbench("learner=ellipsotron", "--help", cwd=tmp_path)  # the default, but not to be known without Hydra
+    hydras = rsbench(
+        "learner=ellipsotron", "--help", cwd=tmp_path
+    )  # the default, but not to be known without Hydra
     assert ours.returncode == hydras.returncode == 0
     assert ours.stdout == hydras.stdout
     assert rsbench("-h", cwd=tmp_path).stdout == ours.stdout
-    methods = next(line for line in ours.stdout.splitlines() if line.startswith("method: "))
+    methods = next(
+        line for line in ours.stdout.splitlines() if line.startswith("method: ")
+    )
     assert {"mine", "preset"} <= set(methods.removeprefix("method: ").split(", "))

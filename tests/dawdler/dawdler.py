@@ -24,7 +24,9 @@ class Dawdler(Lean):
         """As lean learning does."""
         if not hasattr(self, "coef_"):
             with open(os.environ["RSBENCH_TEST_DIARY"], "a") as diary:
-                diary.write(f"{self.C} {os.getpid()} {os.environ.get('OMP_NUM_THREADS')}\n")
+                diary.write(
+                    f"{self.C} {os.getpid()} {os.environ.get('OMP_NUM_THREADS')}\n"
+                )
         time.sleep(self.nap)
         return super().prequential(X, y, classes)
 

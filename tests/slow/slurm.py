@@ -26,23 +26,31 @@ class UnavailableError(Exception):
 
 def install() -> None:
     """Make sure that Slurm's programs are there."""
-    os.environ["PATH"] += os.pathsep + "/usr/sbin"  # where Debian keeps daemons, and a user's path may not lead
+    os.environ["PATH"] += (
+        os.pathsep + "/usr/sbin"
+    )  # where Debian keeps daemons, and a user's path may not lead
     missing = [name for name in PROGRAMS if shutil.which(name) is None]
     if os.geteuid() != 0:
         raise UnavailableError("Slurm's daemons and their packages need root")
     if not missing:
         return
     if shutil.which("apt-get") is None:
-        raise UnavailableError(f"{', '.join(missing)} not installed, and no apt-get to install them with")
+        raise UnavailableError(
+            f"{', '.join(missing)} not installed, and no apt-get to install them with"
+        )
     # RUNLEVEL: the packages' own services are not to be started.
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive", "RUNLEVEL": "1"}
     command = ["apt-get", "install", "-y", "-q", "--no-install-recommends", *PACKAGES]
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
     if done.returncode:
-        subprocess.run(["apt-get", "update", "-q"], env=environment, capture_output=True)
+        subprocess.run(
+            ["apt-get", "update", "-q"], env=environment, capture_output=True
+        )
         done = subprocess.run(command, env=environment, capture_output=True, text=True)
     if done.returncode:
-        raise UnavailableError(f"apt-get could not install {', '.join(PACKAGES)}: {done.stderr.strip()[-200:]}")
+        raise UnavailableError(
+            f"apt-get could not install {', '.join(PACKAGES)}: {done.stderr.strip()[-200:]}"
+        )
 
 
 @contextlib.contextmanager
@@ -56,10 +64,20 @@ def cluster(folder: Path) -> Iterator[dict[str, str]]:
 
     def start(*command: str) -> None:
         with open(folder / f"{Path(command[0]).name}-{len(started)}.log", "w") as log:
-            started.append(subprocess.Popen(command, env=environment, stdout=log, stderr=log, stdin=subprocess.DEVNULL))
+            started.append(
+                subprocess.Popen(
+                    command,
+                    env=environment,
+                    stdout=log,
+                    stderr=log,
+                    stdin=subprocess.DEVNULL,
+                )
+            )
 
     def ask(*command: str) -> str:
-        return subprocess.run(command, env=environment, capture_output=True, text=True).stdout
+        return subprocess.run(
+            command, env=environment, capture_output=True, text=True
+        ).stdout
 
     try:
         start("munged", "--foreground", "--force", f"--socket={munge}", f"--key-file={folder / 'munge.key'}",
@@ -73,7 +91,10 @@ def cluster(folder: Path) -> Iterator[dict[str, str]]:
         start("slurmctld", "-D", "-i")
         start("slurmd", "-D", "-N", "n1")
         start("slurmd", "-D", "-N", "n2")
-        wait_for("two idle nodes", lambda: ask("sinfo", "-h", "-o", "%D %t").split() == ["2", "idle"])
+        wait_for(
+            "two idle nodes",
+            lambda: ask("sinfo", "-h", "-o", "%D %t").split() == ["2", "idle"],
+        )
         yield environment
     finally:
         ask("scancel", "--full", "--user=root")
@@ -87,7 +108,15 @@ def cluster(folder: Path) -> Iterator[dict[str, str]]:
                 process.kill()
 
 
-def _configure(folder: Path, conf: Path, munge: Path, mysql: int, dbd: int, controller: int, nodes: list[int]) -> None:
+def _configure(
+    folder: Path,
+    conf: Path,
+    munge: Path,
+    mysql: int,
+    dbd: int,
+    controller: int,
+    nodes: list[int],
+) -> None:
     host = socket.gethostname().partition(".")[0]
     (folder / "munge.key").write_bytes(os.urandom(1024))
     (folder / "munge.key").chmod(0o400)
@@ -118,14 +147,21 @@ def _configure(folder: Path, conf: Path, munge: Path, mysql: int, dbd: int, cont
 def _start_database(folder: Path, port: int, start: Callable[..., None]) -> None:
     data = folder / "mysql"
     options = ["--no-defaults", "--user=root", f"--datadir={data}"]
-    make = ["mariadb-install-db", *options, "--skip-test-db", "--auth-root-authentication-method=normal"]
+    make = [
+        "mariadb-install-db",
+        *options,
+        "--skip-test-db",
+        "--auth-root-authentication-method=normal",
+    ]
     subprocess.run(make, check=True, capture_output=True)
     at = f"--socket={folder / 'mysql.sock'}"
     start("mariadbd", *options, at, f"--port={port}", "--bind-address=127.0.0.1", f"--pid-file={folder}/mysql.pid",
           "--skip-name-resolve")  # fmt: skip
     user = "CREATE USER slurm@'127.0.0.1' IDENTIFIED BY 'slurm'; GRANT ALL ON slurm.* TO slurm@'127.0.0.1';"
     ask = ["mariadb", "--no-defaults", at, "--user=root", "-e", user]
-    wait_for("the database", lambda: subprocess.run(ask, capture_output=True).returncode == 0)
+    wait_for(
+        "the database", lambda: subprocess.run(ask, capture_output=True).returncode == 0
+    )
 
 
 def _free_ports(count: int) -> list[int]:

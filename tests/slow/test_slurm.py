@@ -13,7 +13,11 @@ from conftest import DAWDLE, curves_of, dawdling, rsbench
 from rsbench.store import record as results
 
 JOBS = ("learner.C=0.1,1,10,100", "seeds=8")
-LAUNCHER = ("hydra/launcher=slurm", "hydra.launcher.mem_gb=1", "hydra.launcher.timeout_min=5")
+LAUNCHER = (
+    "hydra/launcher=slurm",
+    "hydra.launcher.mem_gb=1",
+    "hydra.launcher.timeout_min=5",
+)
 
 
 @pytest.fixture(scope="module")
@@ -35,14 +39,23 @@ def ask(environment, *command):
 def seeds_begun(folder):
     """What each seed's job and process are, in order."""
     text = (folder / "diary").read_text() if (folder / "diary").exists() else ""
-    return [(float(line.split()[0]), int(line.split()[1])) for line in text.splitlines()]
+    return [
+        (float(line.split()[0]), int(line.split()[1])) for line in text.splitlines()
+    ]
 
 
 @pytest.mark.slow
 def test_a_sweep_on_slurm_survives_preemption_and_a_killed_job(cluster, tmp_path):
     local = tmp_path / "local"
     local.mkdir()
-    done = rsbench(*DAWDLE, *JOBS, "learner.nap=0", "hydra.sweep.dir=sweep", cwd=local, env=dawdling(local))
+    done = rsbench(
+        *DAWDLE,
+        *JOBS,
+        "learner.nap=0",
+        "hydra.sweep.dir=sweep",
+        cwd=local,
+        env=dawdling(local),
+    )
     assert done.returncode == 0, done.stderr
 
     environment = {**cluster, **dawdling(tmp_path), "RSBENCH_DATA": "data"}
@@ -52,27 +65,44 @@ def test_a_sweep_on_slurm_survives_preemption_and_a_killed_job(cluster, tmp_path
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     try:
-        slurm.wait_for("seeds on both nodes", lambda: len(set(seeds_begun(tmp_path))) == 2)
+        slurm.wait_for(
+            "seeds on both nodes", lambda: len(set(seeds_begun(tmp_path))) == 2
+        )
         state = rsbench("status", "sweep", cwd=tmp_path).stdout
         assert re.search(r"2 running, 2 missing", state), state
         (_, out_of_time), (_, killed) = sorted(set(seeds_begun(tmp_path)))
         os.kill(out_of_time, signal.SIGUSR2)  # what Slurm sends before time is up
         os.kill(killed, signal.SIGKILL)
         waiting = ("squeue", "-h", "-t", "PD", "-o", "%F_%K %r")
-        slurm.wait_for("the job back in the queue", lambda: "BeginTime" in ask(environment, *waiting))
-        (job,) = (line.split()[0] for line in ask(environment, *waiting).splitlines() if "BeginTime" in line)
-        ask(environment, "scontrol", "update", f"JobId={job}", "StartTime=now")  # Slurm would wait two minutes
+        slurm.wait_for(
+            "the job back in the queue",
+            lambda: "BeginTime" in ask(environment, *waiting),
+        )
+        (job,) = (
+            line.split()[0]
+            for line in ask(environment, *waiting).splitlines()
+            if "BeginTime" in line
+        )
+        ask(
+            environment, "scontrol", "update", f"JobId={job}", "StartTime=now"
+        )  # Slurm would wait two minutes
         out, err = sweep.communicate(timeout=240)
     finally:
         sweep.kill()
     # The job that was put back went on by itself; the other one is missing, and said to be.
     assert sweep.returncode == 1 and "1 of 4 runs are not finished" in err, err
     assert len(curves_of(tmp_path / "sweep")) == 3 and out.count("| dawdler") >= 3
-    before = {run.folder.name: run.info["id"] for run in results.find(tmp_path / "sweep")}
+    before = {
+        run.folder.name: run.info["id"] for run in results.find(tmp_path / "sweep")
+    }
 
     done = rsbench(*command, cwd=tmp_path, env=environment, timeout=240)
     assert done.returncode == 0, done.stderr
-    after = {run.folder.name: run.info["id"] for run in results.find(tmp_path / "sweep")}
+    after = {
+        run.folder.name: run.info["id"] for run in results.find(tmp_path / "sweep")
+    }
     assert before.items() < after.items()  # finished runs are left as they are
     assert curves_of(tmp_path / "sweep") == curves_of(local / "sweep")
-    assert len(seeds_begun(tmp_path)) <= 4 * 8 + 2  # each of the two interruptions cost a seed at most
+    assert (
+        len(seeds_begun(tmp_path)) <= 4 * 8 + 2
+    )  # each of the two interruptions cost a seed at most

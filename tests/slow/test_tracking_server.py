@@ -40,7 +40,9 @@ def answers(url):
 @contextlib.contextmanager
 def process(command, cwd, **kwargs):
     with open(cwd / f"{Path(command[0]).name}.log", "w") as log:
-        running = subprocess.Popen(command, cwd=cwd, stdout=log, stderr=log, start_new_session=True, **kwargs)
+        running = subprocess.Popen(
+            command, cwd=cwd, stdout=log, stderr=log, start_new_session=True, **kwargs
+        )
     try:
         yield running
     finally:
@@ -64,12 +66,27 @@ def postgresql_programs():
     found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
     if not found:
         if os.geteuid() != 0 or shutil.which("apt-get") is None:
-            pytest.skip("no PostgreSQL: not installed, and installing it takes root and apt-get")
-        environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive", "RUNLEVEL": "1"}
-        install = ["apt-get", "install", "-y", "-q", "--no-install-recommends", "postgresql"]
+            pytest.skip(
+                "no PostgreSQL: not installed, and installing it takes root and apt-get"
+            )
+        environment = {
+            **os.environ,
+            "DEBIAN_FRONTEND": "noninteractive",
+            "RUNLEVEL": "1",
+        }
+        install = [
+            "apt-get",
+            "install",
+            "-y",
+            "-q",
+            "--no-install-recommends",
+            "postgresql",
+        ]
         done = subprocess.run(install, env=environment, capture_output=True, text=True)
         if done.returncode:
-            pytest.skip(f"no PostgreSQL: apt-get could not install it: {done.stderr.strip()[-200:]}")
+            pytest.skip(
+                f"no PostgreSQL: apt-get could not install it: {done.stderr.strip()[-200:]}"
+            )
         found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
     return found[-1].parent
 
@@ -77,7 +94,10 @@ def postgresql_programs():
 @contextlib.contextmanager
 def postgresql(folder):
     """A database server of our own; gives the address of its store."""
-    pytest.importorskip("psycopg2", reason="no PostgreSQL: psycopg2, which connects to it, is not installed")
+    pytest.importorskip(
+        "psycopg2",
+        reason="no PostgreSQL: psycopg2, which connects to it, is not installed",
+    )
     programs, data, port = postgresql_programs(), folder / "postgresql", free_port()
     data.mkdir()
     user = {}
@@ -86,9 +106,28 @@ def postgresql(folder):
         shutil.chown(data, "postgres")
         for parent in (folder, *list(folder.parents)[:4]):
             parent.chmod(parent.stat().st_mode | 0o011)
-    make = [str(programs / "initdb"), "-D", str(data), "-U", "mlflow", "-A", "trust", "--no-sync"]
+    make = [
+        str(programs / "initdb"),
+        "-D",
+        str(data),
+        "-U",
+        "mlflow",
+        "-A",
+        "trust",
+        "--no-sync",
+    ]
     subprocess.run(make, check=True, capture_output=True, cwd=data, **user)
-    serve = [str(programs / "postgres"), "-D", str(data), "-p", str(port), "-h", "127.0.0.1", "-k", str(data)]
+    serve = [
+        str(programs / "postgres"),
+        "-D",
+        str(data),
+        "-p",
+        str(port),
+        "-h",
+        "127.0.0.1",
+        "-k",
+        str(data),
+    ]
     with process(serve, folder, **user):
         ready = [str(programs / "pg_isready"), "-h", "127.0.0.1", "-p", str(port)]
         wait_for(lambda: subprocess.run(ready, capture_output=True).returncode == 0)
@@ -113,7 +152,12 @@ class Proxy(http.server.ThreadingHTTPServer):
 
     def __init__(self, port, trouble):
         super().__init__(("127.0.0.1", 0), Handler)
-        self.behind, self.trouble, self.asked, self.lock = port, trouble, 0, threading.Lock()
+        self.behind, self.trouble, self.asked, self.lock = (
+            port,
+            trouble,
+            0,
+            threading.Lock(),
+        )
 
     @property
     def uri(self):
@@ -133,7 +177,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
             time.sleep(3)
         status, content = 500, b"trouble"
         if trouble != "fail":
-            behind = http.client.HTTPConnection("127.0.0.1", self.server.behind, timeout=60)
+            behind = http.client.HTTPConnection(
+                "127.0.0.1", self.server.behind, timeout=60
+            )
             behind.request(self.command, self.path, body, dict(self.headers))
             answer = behind.getresponse()
             if trouble != "fail after":
@@ -167,16 +213,24 @@ def check_store(uri, experiment, jobs, parents=1):
     from mlflow import MlflowClient
 
     client = MlflowClient(uri)
-    found = client.search_runs([client.get_experiment_by_name(experiment).experiment_id])
+    found = client.search_runs(
+        [client.get_experiment_by_name(experiment).experiment_id]
+    )
     ids = Counter(run.data.tags["rsbench.id"] for run in found)
     children = [run for run in found if "mlflow.parentRunId" in run.data.tags]
-    assert set(ids.values()) == {1} and len(children) == jobs and len(found) == jobs + parents
+    assert (
+        set(ids.values()) == {1}
+        and len(children) == jobs
+        and len(found) == jobs + parents
+    )
     assert {run.info.status for run in found} == {"FINISHED"}
     assert {run.data.tags["rsbench.complete"] for run in found} == {"true"}
     known = {run.info.run_id for run in found}
     for child in children:
         assert child.data.tags["mlflow.parentRunId"] in known
-        assert len(client.get_metric_history(child.info.run_id, "error/test_error")) == 5
+        assert (
+            len(client.get_metric_history(child.info.run_id, "error/test_error")) == 5
+        )
         files = {file.path for file in client.list_artifacts(child.info.run_id)}
         assert files == {"classes.csv", "curves.csv", "run.json", "summary.json"}
 
@@ -188,8 +242,14 @@ TROUBLES = {
     "down for the whole sweep": (lambda n: "cut", ONCE),
     "down in the middle": (lambda n: "cut" if n > 25 else None, ONCE),
     "every third fails": (lambda n: "fail" if n % 3 == 0 else None, ONCE),
-    "every third fails when it was done": (lambda n: "fail after" if n % 3 == 0 else None, {}),
-    "slow": (lambda n: "slow" if n > 20 else None, {**ONCE, "MLFLOW_HTTP_REQUEST_TIMEOUT": "1"}),
+    "every third fails when it was done": (
+        lambda n: "fail after" if n % 3 == 0 else None,
+        {},
+    ),
+    "slow": (
+        lambda n: "slow" if n > 20 else None,
+        {**ONCE, "MLFLOW_HTTP_REQUEST_TIMEOUT": "1"},
+    ),
 }
 
 
@@ -215,8 +275,19 @@ def test_a_troubled_server_has_everything_once_after_track(name, server, tmp_pat
 
 def test_sending_twice_at_once_sends_once(server, tmp_path):
     assert rsbench(*SWEEP, "tracking=none", cwd=tmp_path).returncode == 0
-    command = [sys.executable, "-m", "rsbench", "track", "outputs", "--uri", f"http://127.0.0.1:{server}"]
-    senders = [subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True) for _ in range(3)]
+    command = [
+        sys.executable,
+        "-m",
+        "rsbench",
+        "track",
+        "outputs",
+        "--uri",
+        f"http://127.0.0.1:{server}",
+    ]
+    senders = [
+        subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+        for _ in range(3)
+    ]
     for sender in senders:
         _, err = sender.communicate(timeout=120)
         assert sender.returncode == 0, err
@@ -230,7 +301,13 @@ SIXTEEN = ("-m", "learner.C=0.01,0.02,0.05,0.1,0.2,0.5,1,2", "method=lean,ellips
 @pytest.mark.parametrize("server", ["postgresql"], indirect=True)
 def test_sixteen_jobs_at_once_are_on_a_server_once(server, tmp_path):
     uri = f"http://127.0.0.1:{server}"
-    done = rsbench(*SIXTEEN, f"tracking.uri={uri}", "tracking.experiment=sixteen", cwd=tmp_path, timeout=300)
+    done = rsbench(
+        *SIXTEEN,
+        f"tracking.uri={uri}",
+        "tracking.experiment=sixteen",
+        cwd=tmp_path,
+        timeout=300,
+    )
     assert done.returncode == 0, done.stderr
     assert rsbench("track", "outputs", cwd=tmp_path, timeout=300).returncode == 0
     check_store(uri, "sixteen", 16)

@@ -20,7 +20,9 @@ def test_sample_keeps_the_marks():
 
 def test_sample_soft_mask_is_one_plus_lambda_z():
     graded = np.array([[0, 0.25, 1]])
-    np.testing.assert_allclose(Sample(relevant=4, irrelevant=1).relevance(graded, Y[:1]), 1 + 3 * graded)
+    np.testing.assert_allclose(
+        Sample(relevant=4, irrelevant=1).relevance(graded, Y[:1]), 1 + 3 * graded
+    )
 
 
 def test_ones_are_neutral():
@@ -42,12 +44,20 @@ def test_class_soft_without_normalisation():
 
 
 def test_class_threshold_is_strictly_above_theta():
-    for theta, expected in ((0, [1, 1, 1, EPS]), (1, [1, EPS, EPS, EPS]), (3, [EPS] * 4)):
-        np.testing.assert_allclose(ClassThreshold(theta=theta).fit(Z, Y).relevance(Z, Y)[0], expected)
+    for theta, expected in (
+        (0, [1, 1, 1, EPS]),
+        (1, [1, EPS, EPS, EPS]),
+        (3, [EPS] * 4),
+    ):
+        np.testing.assert_allclose(
+            ClassThreshold(theta=theta).fit(Z, Y).relevance(Z, Y)[0], expected
+        )
 
 
 def test_cross_classes_is_any_vote_in_any_class():
-    np.testing.assert_allclose(CrossClasses().fit(Z, Y).relevance(Z, Y), [[1, 1, 1, EPS]] * 4)
+    np.testing.assert_allclose(
+        CrossClasses().fit(Z, Y).relevance(Z, Y), [[1, 1, 1, EPS]] * 4
+    )
 
 
 def test_teacher_knows_the_pool_from_the_first_sample_on():
@@ -59,17 +69,25 @@ def test_seen_counts_samples_up_to_and_including_the_current_one():
     soft = ClassSoft(scope="seen", normalize="none").fit(Z, Y).relevance(Z, Y)
     np.testing.assert_allclose(soft[0], [1, EPS, 1, EPS])
     np.testing.assert_allclose(soft[1], [1, np.sqrt(0.5), np.sqrt(0.5), EPS])
-    np.testing.assert_allclose(soft[3], [EPS, EPS, 1, EPS])  # another class: its own count
+    np.testing.assert_allclose(
+        soft[3], [EPS, EPS, 1, EPS]
+    )  # another class: its own count
     cross = CrossClasses(scope="seen").fit(Z, Y).relevance(Z, Y)
     np.testing.assert_allclose(cross, [[1, EPS, 1, EPS], *[[1, 1, 1, EPS]] * 3])
     threshold = ClassThreshold(theta=1, scope="seen").fit(Z, Y).relevance(Z, Y)
-    np.testing.assert_allclose(threshold, [[EPS] * 4, *[[1, EPS, EPS, EPS]] * 2, [EPS] * 4])
+    np.testing.assert_allclose(
+        threshold, [[EPS] * 4, *[[1, EPS, EPS, EPS]] * 2, [EPS] * 4]
+    )
 
 
-@pytest.mark.parametrize("make", [ClassSoft, CrossClasses, lambda **k: ClassThreshold(theta=1, **k)])
+@pytest.mark.parametrize(
+    "make", [ClassSoft, CrossClasses, lambda **k: ClassThreshold(theta=1, **k)]
+)
 def test_seen_does_not_look_ahead(make):
     whole = make(scope="seen").fit(Z, Y).relevance(Z, Y)
-    np.testing.assert_array_equal(make(scope="seen").fit(Z, Y).relevance(Z[:2], Y[:2]), whole[:2])
+    np.testing.assert_array_equal(
+        make(scope="seen").fit(Z, Y).relevance(Z[:2], Y[:2]), whole[:2]
+    )
 
 
 @pytest.mark.parametrize("make", [ClassSoft, lambda: ClassThreshold(theta=0)])
@@ -90,7 +108,9 @@ def test_graded_votes_count_as_they_are():
     np.testing.assert_allclose(soft[0, 0], np.sqrt(0.75 / 2))
     assert ClassThreshold(theta=0.7).fit(graded, y).relevance(graded, y)[0, 0] == 1
     assert ClassThreshold(theta=0.75).fit(graded, y).relevance(graded, y)[0, 0] == EPS
-    np.testing.assert_allclose(CrossClasses().fit(graded, y).relevance(graded, y), np.ones((3, 2)))
+    np.testing.assert_allclose(
+        CrossClasses().fit(graded, y).relevance(graded, y), np.ones((3, 2))
+    )
 
 
 @pytest.mark.parametrize("make", ALL)
@@ -105,7 +125,8 @@ def test_any_labels_will_do(labels):
     y = [labels[code] for code in Y]
     for make in ALL[1:]:
         np.testing.assert_array_equal(
-            make().fit(Z.tolist(), y).relevance(Z.tolist(), y), make().fit(Z, Y).relevance(Z, Y)
+            make().fit(Z.tolist(), y).relevance(Z.tolist(), y),
+            make().fit(Z, Y).relevance(Z, Y),
         )
 
 
@@ -124,20 +145,33 @@ def test_theta_auto_takes_the_smallest_of_the_best_and_scales_it():
 
     assert aggregator.tune(validate) == {"theta": 2}
     assert tried == [(theta, 10) for theta in range(10)]
-    votes = np.repeat([[1, 1, 0], [1, 0, 0]], [6, 19], axis=0)  # 25 samples: theta becomes 5
+    votes = np.repeat(
+        [[1, 1, 0], [1, 0, 0]], [6, 19], axis=0
+    )  # 25 samples: theta becomes 5
     y = np.zeros(25, int)
-    np.testing.assert_allclose(aggregator.fit(votes, y).relevance(votes, y)[0], [1, 1, EPS])
+    np.testing.assert_allclose(
+        aggregator.fit(votes, y).relevance(votes, y)[0], [1, 1, EPS]
+    )
     votes[0, 1] = 0  # five votes are not more than five
-    np.testing.assert_allclose(aggregator.fit(votes, y).relevance(votes, y)[0], [1, EPS, EPS])
+    np.testing.assert_allclose(
+        aggregator.fit(votes, y).relevance(votes, y)[0], [1, EPS, EPS]
+    )
     aggregator.scale_theta = False
-    np.testing.assert_allclose(aggregator.fit(votes, y).relevance(votes, y)[0], [1, 1, EPS])
+    np.testing.assert_allclose(
+        aggregator.fit(votes, y).relevance(votes, y)[0], [1, 1, EPS]
+    )
 
 
 def test_fixed_theta_is_neither_tuned_nor_scaled():
     aggregator = ClassThreshold(theta=4)
     assert aggregator.tune(lambda *_: pytest.fail("nothing to tune")) == {}
     votes = np.repeat([[1], [0]], [5, 20], axis=0)
-    assert aggregator.fit(votes, np.zeros(25, int)).relevance(votes, np.zeros(25, int))[0, 0] == 1
+    assert (
+        aggregator.fit(votes, np.zeros(25, int)).relevance(votes, np.zeros(25, int))[
+            0, 0
+        ]
+        == 1
+    )
 
 
 def test_theta_auto_outside_a_run_says_what_to_do():

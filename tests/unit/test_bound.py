@@ -17,7 +17,10 @@ def naive(W, X, y, R):
         loss += max(0.0, 1 - margin)
         worst = max(worst, max(0.0, 1 - margin))
         longest = max(longest, math.sqrt(sum(v * v for v in x)))
-        longest_scaled = max(longest_scaled, math.sqrt(sum((a * v) ** 2 for a, v in zip(r, x, strict=True))))
+        longest_scaled = max(
+            longest_scaled,
+            math.sqrt(sum((a * v) ** 2 for a, v in zip(r, x, strict=True))),
+        )
     n, norm = len(X), math.sqrt(sum(w * w for row in W for w in row))
     complexity = 2 * norm * math.sqrt(longest_scaled) * math.sqrt(2 / n)
     confidence = worst * math.sqrt(math.log(1 / 0.05) / (2 * n))
@@ -26,10 +29,16 @@ def naive(W, X, y, R):
 
 @pytest.mark.parametrize("classes", [2, 4])
 def test_bound_is_the_printed_one(rng, classes):
-    X, y, R = rng.normal(size=(30, 5)), rng.integers(0, classes, 30), rng.random((30, 5))
+    X, y, R = (
+        rng.normal(size=(30, 5)),
+        rng.integers(0, classes, 30),
+        rng.random((30, 5)),
+    )
     learner = Ellipsotron().partial_fit(X, y, np.arange(classes), relevance=R)
     found = bound(learner, [(X[:20], y[:20], R[:20]), (X[20:], y[20:], R[20:])])
-    assert (found["as_printed"], found["scale_free_ratio"]) == pytest.approx(naive(learner.coef_, X, y, R.tolist()))
+    assert (found["as_printed"], found["scale_free_ratio"]) == pytest.approx(
+        naive(learner.coef_, X, y, R.tolist())
+    )
 
 
 def test_scaling_relevance_changes_the_printed_bound_but_not_the_ratio(rng):

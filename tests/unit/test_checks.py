@@ -29,10 +29,17 @@ def test_built_in_components_keep_every_promise(kind, name, tmp_path):
     config = {"name": name}
     if name == "arrays":
         rng = np.random.default_rng(0)
-        np.savez(tmp_path / "a.npz", X=rng.random((8, 3)), y=np.arange(8) % 2, Z=rng.random((8, 3)) < 0.5)
+        np.savez(
+            tmp_path / "a.npz",
+            X=rng.random((8, 3)),
+            y=np.arange(8) % 2,
+            Z=rng.random((8, 3)) < 0.5,
+        )
         config["path"] = str(tmp_path / "a.npz")
     make = functools.partial(registry.load().build, kind, config)
-    broken = {str(v.promise): v.cause for v in checks.verdicts(kind, make) if not v.kept}
+    broken = {
+        str(v.promise): v.cause for v in checks.verdicts(kind, make) if not v.kept
+    }
     assert not broken
 
 
@@ -109,7 +116,9 @@ class NeedsTwoFeatures(Step):
 
 class DoubleOnly(Step):
     def step_vector(self, X, R):
-        return np.frombuffer(np.ascontiguousarray(R * X.view(np.float64)).tobytes()).reshape(X.shape)
+        return np.frombuffer(
+            np.ascontiguousarray(R * X.view(np.float64)).tobytes()
+        ).reshape(X.shape)
 
 
 class OnlySeen(Step):
@@ -335,7 +344,11 @@ class Favourite(Learner):
 
     def _scores(self, X):
         means = self.sums_ / self.counts_[:, None]
-        return X @ means.T - 0.5 * np.square(means).sum(axis=1) + 5.0 * (np.arange(len(means)) == 1)
+        return (
+            X @ means.T
+            - 0.5 * np.square(means).sum(axis=1)
+            + 5.0 * (np.arange(len(means)) == 1)
+        )
 
 
 class Chokes(Sample):
@@ -345,7 +358,9 @@ class Chokes(Sample):
 
 class LooksFarAhead(Sample):
     def relevance(self, Z, y):
-        return super().relevance(Z, y) + (np.asarray(Z, float).mean() if len(Z) > 200 else 0.0)
+        return super().relevance(Z, y) + (
+            np.asarray(Z, float).mean() if len(Z) > 200 else 0.0
+        )
 
 
 class Lazy(Center):
@@ -398,7 +413,9 @@ class ReadsLabels:
 
 class MixesUp:
     def extract(self, data):
-        return dataclasses.replace(data, X=np.ones((len(data.y), 1)), y=data.y[::-1].copy(), images=None)
+        return dataclasses.replace(
+            data, X=np.ones((len(data.y), 1)), y=data.y[::-1].copy(), images=None
+        )
 
 
 WRONG = [
@@ -463,25 +480,34 @@ def name_of(make):
     return getattr(make, "__name__", "partial")
 
 
-@pytest.mark.parametrize(("kind", "name", "make"), WRONG, ids=[f"{k}-{n}-{name_of(m)}" for k, n, m in WRONG])
+@pytest.mark.parametrize(
+    ("kind", "name", "make"), WRONG, ids=[f"{k}-{n}-{name_of(m)}" for k, n, m in WRONG]
+)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_a_wrong_plugin_is_caught(kind, name, make):
     (promise,) = (promise for promise in checks.promises(kind) if promise.name == name)
     with pytest.raises(Exception):  # noqa: B017 - whatever the stranger's code or the check raises
         promise.check(make)
-    (verdict,) = (verdict for verdict in checks.verdicts(kind, make) if verdict.promise == promise)
+    (verdict,) = (
+        verdict for verdict in checks.verdicts(kind, make) if verdict.promise == promise
+    )
     assert not verdict.kept and verdict.cause
 
 
 def test_every_promise_has_a_wrong_plugin_and_a_sentence():
     everything = [p for kind in registry.KINDS for p in checks.promises(kind)]
-    assert {(p.kind, p.name) for p in everything} == {(kind, name) for kind, name, _ in WRONG}
+    assert {(p.kind, p.name) for p in everything} == {
+        (kind, name) for kind, name, _ in WRONG
+    }
     assert all(p.says.endswith(".") for p in everything)
 
 
 def test_the_right_learner_is_not_caught():
     assert all(verdict.kept for verdict in checks.verdicts("learner", Step))
-    assert all(verdict.kept for verdict in checks.verdicts("learner", functools.partial(Ellipsotron, C=10)))
+    assert all(
+        verdict.kept
+        for verdict in checks.verdicts("learner", functools.partial(Ellipsotron, C=10))
+    )
     assert issubclass(Step, Learner)
 
 
@@ -507,7 +533,10 @@ class MarksAlone(Learner):
         return self
 
     def _init(self, n_classes, X):
-        self.marks_, self.counts_ = np.zeros((n_classes, X.shape[1])), np.ones(n_classes)
+        self.marks_, self.counts_ = (
+            np.zeros((n_classes, X.shape[1])),
+            np.ones(n_classes),
+        )
 
     def _scores(self, X):
         shares = self.marks_ / self.counts_[:, None]
@@ -516,7 +545,9 @@ class MarksAlone(Learner):
 
 @pytest.mark.parametrize("make", [OwnGenerator, MarksAlone])
 def test_unusual_but_right_learners_are_not_caught(make):
-    assert {str(v.promise): v.cause for v in checks.verdicts("learner", make) if not v.kept} == {}
+    assert {
+        str(v.promise): v.cause for v in checks.verdicts("learner", make) if not v.kept
+    } == {}
 
 
 def test_data_that_differ_between_processes_are_caught(tmp_path):
@@ -527,7 +558,9 @@ def test_data_that_differ_between_processes_are_caught(tmp_path):
         "@hookimpl\ndef rsbench_datasets(): return {'hashes': Hashes}\n"
     )
     done = rsbench("check", "hashes", cwd=tmp_path)
-    assert done.returncode == 1 and "another process loads other arrays" in done.stdout, done.stdout
+    assert (
+        done.returncode == 1 and "another process loads other arrays" in done.stdout
+    ), done.stdout
 
 
 def test_unknown_kinds_are_named():

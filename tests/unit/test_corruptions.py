@@ -23,7 +23,10 @@ def test_full_changes_nothing(Z, rng):
 
 def test_shuffled_keeps_every_annotation_whole(Z, rng):
     dealt = Shuffled()(Z, rng)
-    assert sorted(map(bytes, dealt)) == sorted(map(bytes, Z)) and (dealt != Z).any(axis=1).mean() > 0.9
+    assert (
+        sorted(map(bytes, dealt)) == sorted(map(bytes, Z))
+        and (dealt != Z).any(axis=1).mean() > 0.9
+    )
 
 
 def test_random_keeps_the_number_of_marks(Z, rng):
@@ -31,7 +34,9 @@ def test_random_keeps_the_number_of_marks(Z, rng):
     np.testing.assert_array_equal(drawn.sum(axis=1), Z.sum(axis=1))
     assert drawn.dtype == bool and abs((drawn & Z).sum() / Z.sum() - 0.3) < 0.05
     graded = np.where(Z, 0.5, 0.0)
-    np.testing.assert_array_equal(np.sort(Random()(graded, rng), axis=1), np.sort(graded, axis=1))
+    np.testing.assert_array_equal(
+        np.sort(Random()(graded, rng), axis=1), np.sort(graded, axis=1)
+    )
 
 
 def test_budget_keeps_some_of_the_marks(Z, rng):
@@ -46,19 +51,27 @@ def test_budget_keeps_some_of_the_marks(Z, rng):
 def test_samples_without_annotation_are_told_from_those_without_marks(Z, rng):
     kept = Budget(samples=0.25)(Z, rng)
     unannotated = np.isnan(kept).all(axis=1)
-    assert abs(unannotated.mean() - 0.75) < 0.06 and not np.isnan(kept[~unannotated]).any()
+    assert (
+        abs(unannotated.mean() - 0.75) < 0.06 and not np.isnan(kept[~unannotated]).any()
+    )
     np.testing.assert_array_equal(kept[~unannotated], Z[~unannotated])
     y = np.zeros(len(Z), int)
     R = Sample().fit(kept, y).relevance(kept, y)
     assert (R[unannotated] == 1).all()
-    np.testing.assert_array_equal(R[~unannotated], np.where(Z[~unannotated], 1.0, 1e-10))
+    np.testing.assert_array_equal(
+        R[~unannotated], np.where(Z[~unannotated], 1.0, 1e-10)
+    )
     shares = ClassSoft(normalize="none").fit(kept, y).relevance(kept, y)[0]
     np.testing.assert_allclose(shares, np.sqrt(Z[~unannotated].mean(axis=0)))
 
 
 def test_noise_loses_and_adds_marks_at_its_rates(Z, rng):
     noisy = Noisy(miss=0.4, err=0.1)(Z, rng)
-    assert noisy.dtype == bool and abs(noisy[Z].mean() - 0.6) < 0.03 and abs(noisy[~Z].mean() - 0.1) < 0.02
+    assert (
+        noisy.dtype == bool
+        and abs(noisy[Z].mean() - 0.6) < 0.03
+        and abs(noisy[~Z].mean() - 0.1) < 0.02
+    )
     np.testing.assert_array_equal(Noisy()(Z, rng), Z)
     assert Noisy(miss=1)(Z, rng).sum() == 0 and Noisy(err=1)(Z, rng).all()
 
@@ -84,7 +97,12 @@ def test_senseless_noise_is_refused():
 
 
 @pytest.mark.parametrize(
-    "annotation", [{"name": "shuffled"}, {"name": "noisy", "miss": 0.5}, {"name": "budget", "marks": 2}]
+    "annotation",
+    [
+        {"name": "shuffled"},
+        {"name": "noisy", "miss": 0.5},
+        {"name": "budget", "marks": 2},
+    ],
 )
 def test_corruptions_change_rich_learners_and_leave_lean_alone(spec, annotation):
     def curve(learner, annotation):
@@ -102,7 +120,9 @@ def test_nobody_annotated_is_lean(spec):
         return [row["test_loss"] for row in run_seed(made, made.load(), 0).rows]
 
     np.testing.assert_allclose(
-        curve("ellipsotron", {"name": "budget", "samples": 0.0}), curve("lean", {"name": "full"}), rtol=1e-5
+        curve("ellipsotron", {"name": "budget", "samples": 0.0}),
+        curve("lean", {"name": "full"}),
+        rtol=1e-5,
     )  # features are in single precision
 
 
@@ -112,4 +132,7 @@ def test_test_samples_annotations_are_never_dealt_out(spec):
     _, test = made.build("protocol").plan(data.y, data.test, stream(0, "plan"))
     Z = data.Z.copy()
     Z[test] = ~Z[test]
-    assert run_seed(made, data, 0).rows == run_seed(made, dataclasses.replace(data, Z=Z), 0).rows
+    assert (
+        run_seed(made, data, 0).rows
+        == run_seed(made, dataclasses.replace(data, Z=Z), 0).rows
+    )

@@ -31,8 +31,21 @@ def test_sun_stand_in_meets_the_papers_class_counts():
     data = check_data(SUN().load(), "sun")
     assert data.simulated and data.X.shape[1] == 1000 and data.background is not None
     sizes = np.bincount(data.y)
-    bounds = {75: 13, 62: 21, 47: 34, 40: 41, 34: 54, 31: 62, 28: 72, 24: 83, 20: 100, 18: 110}
-    assert {low: int(np.sum((sizes >= low) & (sizes <= 100))) for low in bounds} == bounds
+    bounds = {
+        75: 13,
+        62: 21,
+        47: 34,
+        40: 41,
+        34: 54,
+        31: 62,
+        28: 72,
+        24: 83,
+        20: 100,
+        18: 110,
+    }
+    assert {
+        low: int(np.sum((sizes >= low) & (sizes <= 100))) for low in bounds
+    } == bounds
     assert np.sum(~data.Z.any(axis=0)) >= 469  # terms that nobody tags
 
 
@@ -42,7 +55,9 @@ def test_detectors_of_the_stand_ins_detect_no_better_than_real_ones():
     data = CUB().load()
     columns = [j for j in range(312) if 5 < data.Z[:, j].sum() < len(data.y) - 5]
     auc = np.mean([roc_auc_score(data.Z[:, j], data.X[:, j]) for j in columns])
-    assert 0.64 < auc < 0.72  # measured on real features: 0.63 to 0.71, by training of the detectors
+    assert (
+        0.64 < auc < 0.72
+    )  # measured on real features: 0.63 to 0.71, by training of the detectors
 
 
 @pytest.mark.parametrize("make", [Synthetic, CUB, SUN])
@@ -76,7 +91,10 @@ def test_background_holds_other_samples_and_can_be_absent():
     assert Synthetic(background_classes=0).load().background is None
 
 
-@pytest.mark.parametrize("knob", [{"classes": 1}, {"likeness": 0}, {"annotator_miss": 1.5}, {"difficulty": -1}])
+@pytest.mark.parametrize(
+    "knob",
+    [{"classes": 1}, {"likeness": 0}, {"annotator_miss": 1.5}, {"difficulty": -1}],
+)
 def test_senseless_knobs_are_refused(knob):
     with pytest.raises(UserError, match=next(iter(knob))):
         Synthetic(**knob)
@@ -89,20 +107,30 @@ def test_real_data_are_never_replaced_in_silence(make, folder, tmp_path):
     with pytest.raises(UserError, match="nowhere is not there"):
         make(root=str(tmp_path / "nowhere")).load()
     (tmp_path / "data" / folder).mkdir(parents=True)
-    with pytest.raises(UserError, match="no folder Annotations in it|no images.txt in it"):
+    with pytest.raises(
+        UserError, match="no folder Annotations in it|no images.txt in it"
+    ):
         make().load()
     assert make(source="simulated").load().simulated
 
 
 def good(**changes):
     rng = np.random.default_rng(0)
-    arrays = {"X": rng.random((12, 3)), "y": np.repeat(np.arange(3), 4), "Z": rng.random((12, 3)) < 0.5}
-    return {key: value for key, value in {**arrays, **changes}.items() if value is not None}
+    arrays = {
+        "X": rng.random((12, 3)),
+        "y": np.repeat(np.arange(3), 4),
+        "Z": rng.random((12, 3)) < 0.5,
+    }
+    return {
+        key: value for key, value in {**arrays, **changes}.items() if value is not None
+    }
 
 
 def load(path):
     """The data as a run loads and checks them."""
-    return Spec(registry.load(), {"dataset": {"name": "arrays", "path": str(path)}}).load()
+    return Spec(
+        registry.load(), {"dataset": {"name": "arrays", "path": str(path)}}
+    ).load()
 
 
 def test_npz_and_folder_hold_the_same_data(tmp_path):
@@ -117,7 +145,11 @@ def test_npz_and_folder_hold_the_same_data(tmp_path):
     for key, value in arrays.items():
         np.save(tmp_path / "folder" / f"{key}.npy", value)
     one, two = load(tmp_path / "data.npz"), load(tmp_path / "folder")
-    assert one.identity == two.identity != "" and one.names == two.names and not one.simulated
+    assert (
+        one.identity == two.identity != ""
+        and one.names == two.names
+        and not one.simulated
+    )
     assert isinstance(two.X, np.memmap)
     np.testing.assert_array_equal(one.test, arrays["test"])
 
@@ -166,9 +198,13 @@ BAD = {
     "Z holds nan": {"Z": np.full((12, 3), np.nan)},
     r"test has shape \(12,\) and type int64": {"test": np.zeros(12, int)},
     "background has 4 features": {"background": np.ones((5, 4))},
-    r"background\[2, 0\] is nan": {"background": np.array([[1.0] * 3, [1] * 3, [np.nan] * 3])},
+    r"background\[2, 0\] is nan": {
+        "background": np.array([[1.0] * 3, [1] * 3, [np.nan] * 3])
+    },
     "feature_names has 2 names, expected 3": {"feature_names": np.array(["a", "b"])},
-    "unknown array 'feature_name'. Did you mean 'feature_names'": {"feature_name": np.array(["a", "b", "c"])},
+    "unknown array 'feature_name'. Did you mean 'feature_names'": {
+        "feature_name": np.array(["a", "b", "c"])
+    },
 }
 
 
@@ -185,7 +221,9 @@ def test_pickles_are_never_loaded(tmp_path):
         def __reduce__(self):
             return (open, (str(tmp_path / "exploded"), "w"))
 
-    np.savez(tmp_path / "p.npz", **good(class_names=np.array([Bomb()] * 3, dtype=object)))
+    np.savez(
+        tmp_path / "p.npz", **good(class_names=np.array([Bomb()] * 3, dtype=object))
+    )
     with pytest.raises(UserError, match="never loaded"):
         Arrays(str(tmp_path / "p.npz")).load()
     np.save(tmp_path / "plain.npy", np.array([Bomb()], dtype=object), allow_pickle=True)
@@ -199,7 +237,9 @@ def test_a_single_array_and_damaged_compression_are_named(tmp_path):
     np.save(tmp_path / "single.npy", np.ones(3))
     with pytest.raises(UserError, match="single.npy: a single array"):
         Arrays(str(tmp_path / "single.npy")).load()
-    np.savez_compressed(tmp_path / "d.npz", **good(X=np.random.default_rng(0).random((12, 3))))
+    np.savez_compressed(
+        tmp_path / "d.npz", **good(X=np.random.default_rng(0).random((12, 3)))
+    )
     content = bytearray((tmp_path / "d.npz").read_bytes())
     content[60:90] = bytes(30)
     (tmp_path / "d.npz").write_bytes(content)

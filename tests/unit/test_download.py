@@ -39,7 +39,11 @@ class Server:
         if self.status:
             handler.send_error(self.status)
             return
-        start = int(wanted.removeprefix("bytes=").rstrip("-")) if wanted and self.ranges else 0
+        start = (
+            int(wanted.removeprefix("bytes=").rstrip("-"))
+            if wanted and self.ranges
+            else 0
+        )
         if start >= len(self.content):
             handler.send_error(416)
             return
@@ -72,7 +76,13 @@ def pack(members, links=()):
     return out.getvalue()
 
 
-CONTENT = pack({"attributes.txt": b"1 a\n", "birds/images.txt": b"1 x\n", "birds/images/x": bytes(range(256)) * 2000})
+CONTENT = pack(
+    {
+        "attributes.txt": b"1 a\n",
+        "birds/images.txt": b"1 x\n",
+        "birds/images/x": bytes(range(256)) * 2000,
+    }
+)
 
 
 def archive(content=CONTENT):
@@ -88,13 +98,19 @@ def server(monkeypatch):
 
 
 def files(root):
-    return sorted(str(path.relative_to(root)) for path in root.rglob("*") if path.is_file() and path.suffix != ".lock")
+    return sorted(
+        str(path.relative_to(root))
+        for path in root.rglob("*")
+        if path.is_file() and path.suffix != ".lock"
+    )
 
 
 def test_a_data_set_arrives_whole_and_only_once(server, tmp_path):
     assert get(archive(), tmp_path, server.url)
     assert files(tmp_path) == ["attributes.txt", "birds/images.txt", "birds/images/x"]
-    assert (tmp_path / "birds" / "images" / "x").read_bytes() == bytes(range(256)) * 2000
+    assert (tmp_path / "birds" / "images" / "x").read_bytes() == bytes(
+        range(256)
+    ) * 2000
     assert not get(archive(), tmp_path, server.url) and len(server.requests) == 1
 
 
@@ -118,7 +134,10 @@ def test_a_server_without_ranges_starts_over(server, tmp_path):
 
 def test_remains_of_another_file_are_thrown_away(server, tmp_path):
     (tmp_path / "birds.tgz.part").write_bytes(b"x" * 700)
-    assert get(archive(), tmp_path, server.url) and server.requests == ["bytes=700-", None]
+    assert get(archive(), tmp_path, server.url) and server.requests == [
+        "bytes=700-",
+        None,
+    ]
     (tmp_path / "b").mkdir()
     (tmp_path / "b" / "birds.tgz.part").write_bytes(b"x" * (len(CONTENT) + 5))
     assert get(archive(), tmp_path / "b", server.url)
@@ -140,7 +159,9 @@ def test_a_download_that_was_complete_is_only_unpacked(server, tmp_path):
 
 def test_the_wrong_file_is_refused_and_removed(server, tmp_path):
     wrong = Archive("birds", "", "0" * 32)
-    with pytest.raises(UserError, match=f"md5 is {hashlib.md5(CONTENT).hexdigest()}, expected 0000"):
+    with pytest.raises(
+        UserError, match=f"md5 is {hashlib.md5(CONTENT).hexdigest()}, expected 0000"
+    ):
         get(wrong, tmp_path, server.url)
     assert files(tmp_path) == []
 
@@ -186,9 +207,15 @@ def test_archives_that_reach_outside_are_refused_whole(member, server, tmp_path)
 
 
 def test_damaged_archives_are_named_and_leave_nothing_half_done(server, tmp_path):
-    for content in (CONTENT[: len(CONTENT) // 2], b"no archive", pack({"other/x": b"1"})):
+    for content in (
+        CONTENT[: len(CONTENT) // 2],
+        b"no archive",
+        pack({"other/x": b"1"}),
+    ):
         server.content = content
-        with pytest.raises(UserError, match="birds.tgz: (cannot unpack|no folder birds)"):
+        with pytest.raises(
+            UserError, match="birds.tgz: (cannot unpack|no folder birds)"
+        ):
             get(archive(content), tmp_path, server.url)
         assert files(tmp_path) == ["birds.tgz"]
         (tmp_path / "birds.tgz").unlink()
@@ -214,18 +241,32 @@ def cub_archive(make_cub):
 
 def test_the_command_gets_cub_and_status_tells(server, make_cub, tmp_path, monkeypatch):
     before = rsbench("data", "status", cwd=tmp_path)
-    assert "cub    absent      data/CUB_200_2011" in before.stdout and "data get cub" in before.stdout
+    assert (
+        "cub    absent      data/CUB_200_2011" in before.stdout
+        and "data get cub" in before.stdout
+    )
     server.content = cub_archive(make_cub)
     wrong = rsbench("data", "get", "cub", "--url", server.url, cwd=tmp_path)
-    assert wrong.returncode == 1 and "expected 97eceeb196236b17998738112f37df78" in wrong.stderr
-    assert "Traceback" not in wrong.stderr and not (tmp_path / "data" / "CUB_200_2011").exists()
+    assert (
+        wrong.returncode == 1
+        and "expected 97eceeb196236b17998738112f37df78" in wrong.stderr
+    )
+    assert (
+        "Traceback" not in wrong.stderr
+        and not (tmp_path / "data" / "CUB_200_2011").exists()
+    )
     # The right md5 is the official file's, so a copy that is unpacked by hand stands for it here.
     with tarfile.open(fileobj=io.BytesIO(server.content)) as tar:
         tar.extractall(tmp_path / "data", filter="data")
     again = rsbench("data", "get", "cub", "--url", server.url, cwd=tmp_path)
-    assert again.returncode == 0 and "there already, 36 of 36 images, 6 species, 5 attributes" in again.stdout
+    assert (
+        again.returncode == 0
+        and "there already, 36 of 36 images, 6 species, 5 attributes" in again.stdout
+    )
     assert "cub    complete" in rsbench("data", "status", cwd=tmp_path).stdout
-    (tmp_path / "data" / "CUB_200_2011" / "images" / "001.Bird_0" / "Bird_0_0.jpg").unlink()
+    (
+        tmp_path / "data" / "CUB_200_2011" / "images" / "001.Bird_0" / "Bird_0_0.jpg"
+    ).unlink()
     after = rsbench("data", "status", cwd=tmp_path)
     assert "cub    incomplete" in after.stdout and "35 of 36 images" in after.stdout
 
@@ -238,7 +279,10 @@ def test_unknown_data_sets_are_named(tmp_path):
 def test_without_a_known_md5_the_archive_speaks_for_itself(server, tmp_path, caplog):
     nobodys = Archive("birds", "", "", ("attributes.txt",))
     assert get(nobodys, tmp_path, server.url)
-    assert f"is {hashlib.md5(CONTENT).hexdigest()}; there is none to compare it with" in caplog.text
+    assert (
+        f"is {hashlib.md5(CONTENT).hexdigest()}; there is none to compare it with"
+        in caplog.text
+    )
     assert "birds/images/x" in files(tmp_path)
     server.content = CONTENT[:-50]
     with pytest.raises(UserError, match="cannot unpack"):
@@ -246,7 +290,10 @@ def test_without_a_known_md5_the_archive_speaks_for_itself(server, tmp_path, cap
 
 
 def test_two_commands_at_once_download_once(server, tmp_path):
-    threads = [threading.Thread(target=get, args=(archive(), tmp_path, server.url)) for _ in range(4)]
+    threads = [
+        threading.Thread(target=get, args=(archive(), tmp_path, server.url))
+        for _ in range(4)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:

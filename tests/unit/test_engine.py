@@ -49,7 +49,11 @@ seeds = st.integers(0, 2**32 - 1)
 
 def rows(kind, X, R):
     """What each family of learners scores, along which it steps, and on what it predicts."""
-    return {"lean": (X, X, X), "scaling": (R * X, R * X, X), "ellipsotron": (X, R * R * X, X)}[kind]
+    return {
+        "lean": (X, X, X),
+        "scaling": (R * X, R * X, X),
+        "ellipsotron": (X, R * R * X, X),
+    }[kind]
 
 
 def labels(rng, n, classes, repeated):
@@ -59,22 +63,45 @@ def labels(rng, n, classes, repeated):
 
 
 @settings(deadline=None, max_examples=200)
-@given(ways, shapes, blocks, st.sampled_from(["lean", "scaling", "ellipsotron"]), st.booleans(), st.booleans(), seeds)
-def test_with_exact_arithmetic_blocks_are_the_plain_loop_to_the_bit(way, shape, block, kind, repeated, started, seed):
+@given(
+    ways,
+    shapes,
+    blocks,
+    st.sampled_from(["lean", "scaling", "ellipsotron"]),
+    st.booleans(),
+    st.booleans(),
+    seeds,
+)
+def test_with_exact_arithmetic_blocks_are_the_plain_loop_to_the_bit(
+    way, shape, block, kind, repeated, started, seed
+):
     """Small whole numbers and steps by powers of two have no rounding, but ties in abundance."""
     classes, d, n = shape
     rng = np.random.default_rng(seed)
-    X, R = rng.integers(-2, 3, (n, d)).astype(float), rng.integers(0, 3, (n, d)).astype(float)
+    X, R = (
+        rng.integers(-2, 3, (n, d)).astype(float),
+        rng.integers(0, 3, (n, d)).astype(float),
+    )
     y = labels(rng, n, classes, repeated)
     start = rng.integers(-1, 2, (classes, d)) * 0.25 * started
     one, two = start.copy(), start.copy()
 
     def tau(loss, squared_norm):
-        return 0.0 if squared_norm == 0 else 0.25 if loss < 1.5 else 0.125 if loss < 4 else -0.125
+        return (
+            0.0
+            if squared_norm == 0
+            else 0.25
+            if loss < 1.5
+            else 0.125
+            if loss < 4
+            else -0.125
+        )
 
     score, step, predict = rows(kind, X, R)
     expected = plain(one, y, score, step, predict, tau)
-    np.testing.assert_array_equal(learn_in(way, two, y, score, step, predict, tau, block), expected)
+    np.testing.assert_array_equal(
+        learn_in(way, two, y, score, step, predict, tau, block), expected
+    )
     np.testing.assert_array_equal(two, one)
 
 
@@ -89,7 +116,9 @@ def test_with_exact_arithmetic_blocks_are_the_plain_loop_to_the_bit(way, shape, 
     st.booleans(),
     seeds,
 )
-def test_blocks_are_the_plain_loop_but_for_rounding(way, shape, block, kind, variant, pattern, repeated, seed):
+def test_blocks_are_the_plain_loop_but_for_rounding(
+    way, shape, block, kind, variant, pattern, repeated, seed
+):
     classes, d, n = shape
     rng = np.random.default_rng(seed)
     X, y = rng.normal(size=(n, d)), labels(rng, n, classes, repeated)
@@ -120,14 +149,18 @@ def test_blocks_are_the_plain_loop_but_for_rounding(way, shape, block, kind, var
 
 @pytest.mark.parametrize("close", [1e-6, 1e-8, 1e-12])
 @pytest.mark.parametrize("alike", [3, 300])
-def test_classes_that_single_precision_cannot_tell_apart_are_told_apart(close, alike, rng):
+def test_classes_that_single_precision_cannot_tell_apart_are_told_apart(
+    close, alike, rng
+):
     """Every sample has a few, or too many to look at one by one, that score nearly the same."""
     X, y = rng.random((100, 20)), rng.integers(400, size=100)
     start = rng.normal(size=(400, 20))
     start[:alike] = 3.0 + close * rng.normal(size=(alike, 20))
     one, two = start.copy(), start.copy()
     expected = plain(one, y, X, X, X, Lean().tau)
-    np.testing.assert_allclose(learn_in("bounds", two, y, X, X, X, Lean().tau, 32), expected, atol=1e-10)
+    np.testing.assert_allclose(
+        learn_in("bounds", two, y, X, X, X, Lean().tau, 32), expected, atol=1e-10
+    )
     np.testing.assert_allclose(two, one, atol=1e-10)
 
 
@@ -151,7 +184,11 @@ def test_sizes_without_room_in_single_precision(size, relevance, rng):
     start = rng.normal(size=(200, 8)) / size
     one, two = start.copy(), start.copy()
     expected = plain(one, y, X, step, X, Lean(variant="pa").tau)
-    np.testing.assert_allclose(learn_in("bounds", two, y, X, step, X, Lean(variant="pa").tau, 16), expected, rtol=1e-9)
+    np.testing.assert_allclose(
+        learn_in("bounds", two, y, X, step, X, Lean(variant="pa").tau, 16),
+        expected,
+        rtol=1e-9,
+    )
     np.testing.assert_allclose(two, one, rtol=1e-9)
 
 
@@ -172,10 +209,17 @@ def test_bounds_hold_again_after_a_block_without_them(rng):
 @pytest.mark.filterwarnings("ignore:overflow:RuntimeWarning")
 def test_steps_beyond_single_precision_within_a_block():
     """Two classes go as far as single precision reaches, and come back: the lower one is the last sample's hardest."""
-    X, y, start = np.tile([1.0, 0.0], (5, 1)), np.array([0, 0, 0, 0, 5]), -np.ones((6, 2))
+    X, y, start = (
+        np.tile([1.0, 0.0], (5, 1)),
+        np.array([0, 0, 0, 0, 5]),
+        -np.ones((6, 2)),
+    )
     start[:2] = 0.0
     one, two = start.copy(), start.copy()
-    for learn_it, W in ((plain, one), (lambda *args: learn_in("bounds", *args, 5), two)):
+    for learn_it, W in (
+        (plain, one),
+        (lambda *args: learn_in("bounds", *args, 5), two),
+    ):
         taus = iter([-2e38, -2e38, 2e38, 2e38, 0.5])
         learn_it(W, y, X, X, X, lambda loss, squared_norm, taus=taus: next(taus))
     np.testing.assert_array_equal(two, one)
@@ -188,7 +232,9 @@ def test_samples_that_are_next_to_nothing(rng):
     X[::3], X[1::3] = 0.0, 1e-180 * X[1::3]
     one, two = (np.ones((20, 5)) * np.arange(20)[:, None] for _ in range(2))
     expected = plain(one, y, X, X, X, Lean().tau)
-    np.testing.assert_allclose(learn_in("bounds", two, y, X, X, X, Lean().tau, 16), expected, atol=1e-10)
+    np.testing.assert_allclose(
+        learn_in("bounds", two, y, X, X, X, Lean().tau, 16), expected, atol=1e-10
+    )
     np.testing.assert_allclose(two, one, atol=1e-10)
 
 
@@ -244,7 +290,9 @@ def test_no_tau_is_asked_for_without_a_loss_and_each_sample_asks_once(rng):
         asked.append((loss, squared_norm))
         return 0.5
 
-    one, sixteen = (learn(np.zeros((5, 8)), y, X, X, X, tau, block) for block in (1, 16))
+    one, sixteen = (
+        learn(np.zeros((5, 8)), y, X, X, X, tau, block) for block in (1, 16)
+    )
     assert len(asked) == 2 * (one < 1).sum() < 100
     first, second = np.split(np.array(asked), 2)
     np.testing.assert_allclose(first[:, 0], 1 - one[one < 1])
@@ -262,7 +310,12 @@ def test_how_a_stream_is_cut_does_not_matter(learner, rng):
     for cuts in ([], [1], [7, 8, 150], list(range(1, n))):
         made = learner()
         parts = np.split(np.arange(n), cuts)
-        margins = [made.prequential(X[i], y[i], np.arange(classes), **({name: R[i]} if name else {})) for i in parts]
+        margins = [
+            made.prequential(
+                X[i], y[i], np.arange(classes), **({name: R[i]} if name else {})
+            )
+            for i in parts
+        ]
         found.append((np.concatenate(margins), made.coef_))
     for margins, weights in found[1:]:
         np.testing.assert_allclose(margins, found[0][0], atol=1e-10)
@@ -280,14 +333,25 @@ X, y = rng.normal(size=(600, 300)), rng.integers({classes}, size=600)
 np.save(sys.argv[1], Ellipsotron().fit(X, y, relevance=rng.random(X.shape)).coef_)
 """
     for threads in ("1", "2"):
-        environment = {**os.environ, "OMP_NUM_THREADS": threads, "OPENBLAS_NUM_THREADS": threads}
-        subprocess.run([sys.executable, "-c", script, str(tmp_path / threads)], env=environment, check=True)
+        environment = {
+            **os.environ,
+            "OMP_NUM_THREADS": threads,
+            "OPENBLAS_NUM_THREADS": threads,
+        }
+        subprocess.run(
+            [sys.executable, "-c", script, str(tmp_path / threads)],
+            env=environment,
+            check=True,
+        )
     one, two = (np.load(tmp_path / f"{threads}.npy") for threads in ("1", "2"))
     np.testing.assert_allclose(one, two, rtol=1e-10, atol=1e-10)
 
 
 def test_blocks_grow_with_weights_within_bounds():
-    sizes = [block_size(np.empty((classes, 300)), 1000) for classes in (20, 50, 400, 2000, 10_000, 10**6)]
+    sizes = [
+        block_size(np.empty((classes, 300)), 1000)
+        for classes in (20, 50, 400, 2000, 10_000, 10**6)
+    ]
     assert sizes == sorted(sizes) and sizes[0] > 1 and sizes[-1] <= 256
     for small in ((2, 2000), (1000, 50)):  # nothing to gain: W stays at hand
         assert block_size(np.empty(small), 1000) == 1

@@ -34,7 +34,13 @@ def data(seed=0, n=60, d=6, k=3, mask=False):
     y = np.arange(n) % k
     X = rng.random((n, d)) + 0.8 * np.eye(k, d)[y]
     Z = rng.random((n, d)) < 0.3 + 0.5 * np.eye(k, d)[y]
-    return Data(X=X, y=y, Z=Z, test=np.arange(n) >= n // 2 if mask else None, background=rng.random((20, d)))
+    return Data(
+        X=X,
+        y=y,
+        Z=Z,
+        test=np.arange(n) >= n // 2 if mask else None,
+        background=rng.random((20, d)),
+    )
 
 
 def columns(result, *names):
@@ -82,8 +88,12 @@ def test_curves_are_those_of_a_naive_loop(spec):
 
 
 def test_before_learning_everything_is_a_tie_and_ties_are_errors(spec):
-    rows = run_seed(spec(protocol={"name": "per_class", "samples_per_class": 1}), data(k=3), seed=0).rows
-    first = run_seed(spec(protocol={"name": "stream", "test_at": [1]}), data(k=3), seed=0).rows[0]
+    rows = run_seed(
+        spec(protocol={"name": "per_class", "samples_per_class": 1}), data(k=3), seed=0
+    ).rows
+    first = run_seed(
+        spec(protocol={"name": "stream", "test_at": [1]}), data(k=3), seed=0
+    ).rows[0]
     assert first["online_error"] == 1 and first["online_loss"] == 1
     assert rows[0]["online_error"] >= 1 / 3
 
@@ -126,9 +136,16 @@ def recorders():
 
 def test_methods_see_the_same_split_and_order_within_a_seed(spec):
     made = recorders()
-    for cls, name, aggregator in ((Recorder, "one", "class_soft"), (OtherRecorder, "two", "none")):
+    for cls, name, aggregator in (
+        (Recorder, "one", "class_soft"),
+        (OtherRecorder, "two", "none"),
+    ):
         cls.diary.clear()
-        config = {**spec().config, "learner": {"name": name}, "aggregator": {"name": aggregator}}
+        config = {
+            **spec().config,
+            "learner": {"name": name},
+            "aggregator": {"name": aggregator},
+        }
         run_seed(Spec(made, config), data(), seed=1)
     assert len(Recorder.diary) == len(OtherRecorder.diary) == 8
     for one, two in zip(Recorder.diary, OtherRecorder.diary, strict=True):
@@ -141,21 +158,39 @@ def test_methods_see_the_same_split_and_order_within_a_seed(spec):
 def test_permuting_the_test_set_changes_nothing(name, spec, rng):
     sample = data(mask=True)
     order = np.concatenate([np.arange(30), 30 + rng.permutation(30)])
-    shuffled = Data(X=sample.X[order], y=sample.y[order], Z=sample.Z[order], test=sample.test)
-    made = spec(**method(name), protocol={"name": "per_class", "samples_per_class": 4, "test": "mask"})
-    for one, two in zip(run_seed(made, sample, 0).rows, run_seed(made, shuffled, 0).rows, strict=True):
+    shuffled = Data(
+        X=sample.X[order], y=sample.y[order], Z=sample.Z[order], test=sample.test
+    )
+    made = spec(
+        **method(name),
+        protocol={"name": "per_class", "samples_per_class": 4, "test": "mask"},
+    )
+    for one, two in zip(
+        run_seed(made, sample, 0).rows, run_seed(made, shuffled, 0).rows, strict=True
+    ):
         assert one == pytest.approx(two, rel=1e-12)
 
 
 @pytest.mark.parametrize("scope", ["teacher", "seen"])
-@pytest.mark.parametrize("aggregator", ["sample", "class_soft", "class_threshold", "cross_classes"])
+@pytest.mark.parametrize(
+    "aggregator", ["sample", "class_soft", "class_threshold", "cross_classes"]
+)
 def test_annotations_of_test_samples_change_nothing(aggregator, scope, spec):
     sample = data(mask=True)
-    config = {"name": aggregator} if aggregator == "sample" else {"name": aggregator, "scope": scope}
+    config = (
+        {"name": aggregator}
+        if aggregator == "sample"
+        else {"name": aggregator, "scope": scope}
+    )
     if aggregator == "class_threshold":
         config["theta"] = 2
-    made = spec(aggregator=config, protocol={"name": "per_class", "samples_per_class": 4, "test": "mask"})
-    other = Data(**{**vars(sample), "Z": np.where(sample.test[:, None], ~sample.Z, sample.Z)})
+    made = spec(
+        aggregator=config,
+        protocol={"name": "per_class", "samples_per_class": 4, "test": "mask"},
+    )
+    other = Data(
+        **{**vars(sample), "Z": np.where(sample.test[:, None], ~sample.Z, sample.Z)}
+    )
     assert run_seed(made, sample, 0).rows == run_seed(made, other, 0).rows
 
 
@@ -176,27 +211,38 @@ def test_online_error_comes_from_features_without_annotations(spec):
     noise = rng.random((200, 2))
     oracle = Data(X=noise, y=y, Z=np.eye(2)[y])
     for name in ("feature_scaling", "ellipsotron"):
-        made = spec(**method(name), protocol={"name": "per_class", "samples_per_class": 60})
+        made = spec(
+            **method(name), protocol={"name": "per_class", "samples_per_class": 60}
+        )
         assert run_seed(made, oracle, 0).rows[-1]["online_error"] > 0.3
 
 
 def test_stream_steps_count_samples(spec):
     made = spec(protocol={"name": "stream", "test_at": [3, 9, 20]})
     result = run_seed(made, data(), 0)
-    np.testing.assert_array_equal(columns(result, "step", "samples"), [[3, 3], [9, 9], [20, 20]])
+    np.testing.assert_array_equal(
+        columns(result, "step", "samples"), [[3, 3], [9, 9], [20, 20]]
+    )
 
 
 @pytest.mark.parametrize("name", ["lean", "class_soft", "cross_classes"])
 def test_selected_classes_are_all_there_is(name, spec, rng):
     """Features and annotations of the classes left out change nothing."""
     sample = data(k=3)
-    made = spec(**method(name), protocol={"name": "per_class", "samples_per_class": 4, "classes": 2})
-    chosen = np.unique(sample.y[PerClass(4, classes=2).plan(sample.y, None, stream(0, "plan"))[1]])
+    made = spec(
+        **method(name),
+        protocol={"name": "per_class", "samples_per_class": 4, "classes": 2},
+    )
+    chosen = np.unique(
+        sample.y[PerClass(4, classes=2).plan(sample.y, None, stream(0, "plan"))[1]]
+    )
     left_out = ~np.isin(sample.y, chosen)[:, None]
     # Feature 0 is marked in the classes left out only, or nowhere.
     silent = Data(X=sample.X, y=sample.y, Z=sample.Z & (np.arange(6) > 0))
     loud = Data(
-        X=np.where(left_out, rng.random(sample.X.shape), sample.X), y=sample.y, Z=np.where(left_out, True, silent.Z)
+        X=np.where(left_out, rng.random(sample.X.shape), sample.X),
+        y=sample.y,
+        Z=np.where(left_out, True, silent.Z),
     )
     result = run_seed(made, silent, 0)
     assert result.classes == 2 and result.rows == run_seed(made, loud, 0).rows
@@ -205,12 +251,18 @@ def test_selected_classes_are_all_there_is(name, spec, rng):
 def test_class_level_votes_come_from_the_whole_training_pool(spec):
     """Also from samples that the stream never draws."""
     sample = data(n=60, mask=True)
-    made = spec(**method("class_soft"), protocol={"name": "per_class", "samples_per_class": 2, "test": "mask"})
+    made = spec(
+        **method("class_soft"),
+        protocol={"name": "per_class", "samples_per_class": 2, "test": "mask"},
+    )
     steps, _ = PerClass(2, test="mask").plan(sample.y, sample.test, stream(0, "plan"))
     never = np.setdiff1d(np.flatnonzero(~sample.test), np.concatenate(steps))
     Z = sample.Z.copy()
     Z[never] = ~Z[never]
-    assert run_seed(made, sample, 0).rows != run_seed(made, Data(**{**vars(sample), "Z": Z}), 0).rows
+    assert (
+        run_seed(made, sample, 0).rows
+        != run_seed(made, Data(**{**vars(sample), "Z": Z}), 0).rows
+    )
 
 
 def test_theta_is_chosen_inside_the_training_pool(spec):
@@ -222,7 +274,12 @@ def test_theta_is_chosen_inside_the_training_pool(spec):
     chosen = run_seed(made, sample, 0)
     assert 0 <= chosen.tuned["theta"] <= 9
     rng = np.random.default_rng(1)
-    other = Data(**{**vars(sample), "X": np.where(sample.test[:, None], rng.random(sample.X.shape), sample.X)})
+    other = Data(
+        **{
+            **vars(sample),
+            "X": np.where(sample.test[:, None], rng.random(sample.X.shape), sample.X),
+        }
+    )
     assert run_seed(made, other, 0).tuned == chosen.tuned
     with pytest.raises(UserError, match="20 samples per class"):
         run_seed(made, data(n=60, mask=True), 0)
@@ -235,7 +292,9 @@ def test_every_preprocessor_runs(preprocessor, fit_on, name, spec):
     fitted = preprocessor in ("center", "standardize")
     config = {"name": preprocessor, **({"fit_on": fit_on} if fitted else {})}
     rows = run_seed(spec(**method(name), preprocessor=config), data(), 0).rows
-    assert rows != run_seed(spec(**method(name)), data(), 0).rows or preprocessor == "none"
+    assert (
+        rows != run_seed(spec(**method(name)), data(), 0).rows or preprocessor == "none"
+    )
 
 
 def test_statistics_never_come_from_test_samples(spec):
@@ -255,15 +314,28 @@ def test_statistics_never_come_from_test_samples(spec):
 
 def test_random_learners_take_their_seed_from_the_run(spec):
     made = spec(learner={"name": "svm_ff_batch", "random_state": None})
-    assert made.learner(0).random_state == made.learner(0).random_state != made.learner(1).random_state
-    assert spec(learner={"name": "svm_ff_batch", "random_state": 5}).learner(1).random_state == 5
+    assert (
+        made.learner(0).random_state
+        == made.learner(0).random_state
+        != made.learner(1).random_state
+    )
+    assert (
+        spec(learner={"name": "svm_ff_batch", "random_state": 5})
+        .learner(1)
+        .random_state
+        == 5
+    )
 
 
 def test_theta_is_validated_on_samples_it_was_not_learned_from(spec):
     """Ten candidates, each taught ten samples per class and tested on the next ten."""
     OtherRecorder.diary.clear()
     sample = data(n=180, mask=True)
-    config = {**spec().config, "learner": {"name": "two"}, "aggregator": {"name": "class_threshold"}}
+    config = {
+        **spec().config,
+        "learner": {"name": "two"},
+        "aggregator": {"name": "class_threshold"},
+    }
     config["protocol"] = {"name": "per_class", "samples_per_class": 1, "test": "mask"}
     run_seed(Spec(recorders(), config), sample, 0)
     tried = OtherRecorder.diary[:20]
@@ -288,7 +360,13 @@ def asking(signature):
 
 
 @pytest.mark.parametrize(
-    "signature", ["*, relevance=None", "relevance=None", "*, relevance", "sample_weight=None, *, relevance=None"]
+    "signature",
+    [
+        "*, relevance=None",
+        "relevance=None",
+        "*, relevance",
+        "sample_weight=None, *, relevance=None",
+    ],
 )
 def test_a_learner_asks_by_naming_an_argument(signature):
     assert rich_supervision(asking(signature)) == {"relevance"}
@@ -351,7 +429,10 @@ class Minimal:
 
     def partial_fit(self, X, y, classes=None):
         if not hasattr(self, "sums"):
-            self.sums, self.counts = np.zeros((len(classes), X.shape[1])), np.zeros(len(classes))
+            self.sums, self.counts = (
+                np.zeros((len(classes), X.shape[1])),
+                np.zeros(len(classes)),
+            )
         np.add.at(self.sums, y, X)
         np.add.at(self.counts, y, 1)
         return self
@@ -408,12 +489,20 @@ def strangers():
 
 def test_a_learners_own_behaviour_is_what_is_measured(spec):
     def rows(name):
-        config = {**spec().config, "learner": {"name": name}, "aggregator": {"name": "none"}}
+        config = {
+            **spec().config,
+            "learner": {"name": name},
+            "aggregator": {"name": "none"},
+        }
         return run_seed(Spec(strangers(), config), data(), 0).rows
 
     lean = rows("lean")
     assert rows("doubled")[0]["online_loss"] != lean[0]["online_loss"]
-    assert rows("biased")[0]["online_error"] == rows("scored")[0]["online_error"] != lean[0]["online_error"]
+    assert (
+        rows("biased")[0]["online_error"]
+        == rows("scored")[0]["online_error"]
+        != lean[0]["online_error"]
+    )
     with pytest.raises(UserError, match="Short.prequential gave shape"):
         rows("short")
     for one, two in zip(rows("both"), lean, strict=True):
@@ -421,12 +510,23 @@ def test_a_learners_own_behaviour_is_what_is_measured(spec):
 
 
 def test_components_that_keep_to_the_contract_need_nothing_else(spec):
-    config = {**spec().config, "learner": {"name": "minimal"}, "protocol": {"name": "plan_only"}}
+    config = {
+        **spec().config,
+        "learner": {"name": "minimal"},
+        "protocol": {"name": "plan_only"},
+    }
     rows = run_seed(Spec(strangers(), config), data(), 0).rows
-    assert [row["step"] for row in rows] == [1, 2] and [row["samples"] for row in rows] == [10, 30]
-    assert rows[-1]["online_error"] < 1 and rows[0]["online_loss"] >= 0.1  # the first prediction is a tie
+    assert [row["step"] for row in rows] == [1, 2] and [
+        row["samples"] for row in rows
+    ] == [10, 30]
+    assert (
+        rows[-1]["online_error"] < 1 and rows[0]["online_loss"] >= 0.1
+    )  # the first prediction is a tie
     config = {**spec().config, "aggregator": {"name": "nothing"}}
-    assert run_seed(Spec(strangers(), config), data(), 0).rows == run_seed(spec(**method("lean")), data(), 0).rows
+    assert (
+        run_seed(Spec(strangers(), config), data(), 0).rows
+        == run_seed(spec(**method("lean")), data(), 0).rows
+    )
 
 
 class OneRow(FitReturnsNothing):
@@ -436,8 +536,15 @@ class OneRow(FitReturnsNothing):
 
 def test_relevance_of_the_wrong_shape_is_named(spec, monkeypatch):
     monkeypatch.setattr(FitReturnsNothing, "relevance", OneRow.relevance)
-    with pytest.raises(UserError, match=r"FitReturnsNothing.relevance gave shape \(6,\), expected \(12, 6\)"):
-        run_seed(Spec(strangers(), {**spec().config, "aggregator": {"name": "nothing"}}), data(), 0)
+    with pytest.raises(
+        UserError,
+        match=r"FitReturnsNothing.relevance gave shape \(6,\), expected \(12, 6\)",
+    ):
+        run_seed(
+            Spec(strangers(), {**spec().config, "aggregator": {"name": "nothing"}}),
+            data(),
+            0,
+        )
 
 
 def test_scores_of_the_wrong_shape_are_named(spec):
@@ -448,5 +555,9 @@ def test_scores_of_the_wrong_shape_are_named(spec):
 
 def test_streams_are_named_by_purpose():
     assert stream(0, "plan").random() == stream(0, "plan").random()
-    draws = {stream(seed, purpose).random() for seed in (0, 1) for purpose in ("plan", "annotation")}
+    draws = {
+        stream(seed, purpose).random()
+        for seed in (0, 1)
+        for purpose in ("plan", "annotation")
+    }
     assert len(draws) == 4

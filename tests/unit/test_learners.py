@@ -24,7 +24,11 @@ WITH_RELEVANCE = [FeatureScaling, Ellipsotron]
 def problem(rng, n=60, d=7, k=4, hard=True):
     X = rng.random((n, d))
     y = np.concatenate([np.arange(k), rng.integers(k, size=n - k)])
-    R = np.where(rng.random((n, d)) < 0.4, 1.0, 1e-10) if hard else rng.random((n, d)) + 0.05
+    R = (
+        np.where(rng.random((n, d)) < 0.4, 1.0, 1e-10)
+        if hard
+        else rng.random((n, d)) + 0.05
+    )
     return X, y, R
 
 
@@ -43,9 +47,11 @@ def naive(kind, X, y, R, k, C=1.0, variant="pa2"):
         norm = sum(value**2 for value in scaled)
         if loss == 0 or norm == 0:
             continue
-        tau = {"pa": loss / (2 * norm), "pa1": min(C, loss / (2 * norm)), "pa2": loss / (2 * norm + 1 / (2 * C))}[
-            variant
-        ]
+        tau = {
+            "pa": loss / (2 * norm),
+            "pa1": min(C, loss / (2 * norm)),
+            "pa2": loss / (2 * norm + 1 / (2 * C)),
+        }[variant]
         for j in range(d):
             step = tau * (r[j] * scaled[j] if kind == "ellipsotron" else scaled[j])
             W[label][j] += step
@@ -60,7 +66,9 @@ KINDS = {"lean": Lean, "feature_scaling": FeatureScaling, "ellipsotron": Ellipso
 @pytest.mark.parametrize("variant", ["pa", "pa1", "pa2"])
 @pytest.mark.parametrize("hard", [True, False])
 @pytest.mark.parametrize("C", [0.1, 1.0, 10.0])
-def test_learner_equals_the_naive_reference_sample_by_sample(kind, variant, hard, C, rng):
+def test_learner_equals_the_naive_reference_sample_by_sample(
+    kind, variant, hard, C, rng
+):
     X, y, R = problem(rng, hard=hard)
     learner = KINDS[kind](C=C, variant=variant)
     for n in range(1, len(y) + 1):
@@ -71,7 +79,11 @@ def test_learner_equals_the_naive_reference_sample_by_sample(kind, variant, hard
 
 
 @settings(deadline=None, max_examples=40)
-@given(seed=st.integers(0, 10_000), C=st.floats(0.05, 20), variant=st.sampled_from(["pa1", "pa2"]))
+@given(
+    seed=st.integers(0, 10_000),
+    C=st.floats(0.05, 20),
+    variant=st.sampled_from(["pa1", "pa2"]),
+)
 def test_ellipsotron_step_is_the_optimum_of_its_objective(seed, C, variant):
     rng = np.random.default_rng(seed)
     X, y, R = problem(rng, n=6, d=4, k=3, hard=False)
@@ -89,7 +101,11 @@ def test_ellipsotron_step_is_the_optimum_of_its_objective(seed, C, variant):
 
     learner.partial_fit(x[None], np.array([pos]), relevance=r[None])
     ours = ((learner.coef_ - before)[[pos, neg]] / r).ravel()
-    best = minimize(objective, ours + 0.01 * rng.normal(size=8), method="Nelder-Mead" if variant == "pa1" else "BFGS")
+    best = minimize(
+        objective,
+        ours + 0.01 * rng.normal(size=8),
+        method="Nelder-Mead" if variant == "pa1" else "BFGS",
+    )
     assert objective(ours) <= best.fun + 1e-9
     if variant == "pa2" and objective(np.zeros(8)) > 0:
         np.testing.assert_allclose(best.x, ours, atol=1e-4)
@@ -104,7 +120,9 @@ def test_minimum_over_the_ellipsoid_is_the_margin_less_one(seed):
     lowest = w @ (x - s * radius * (s * w) / np.linalg.norm(s * w))
     assert lowest == pytest.approx(w @ x - 1, abs=1e-10)
     inside = rng.normal(size=(200, 5))
-    inside *= radius * rng.random((200, 1)) / np.linalg.norm(inside, axis=1, keepdims=True)
+    inside *= (
+        radius * rng.random((200, 1)) / np.linalg.norm(inside, axis=1, keepdims=True)
+    )
     assert ((x + s * inside) @ w >= lowest - 1e-10).all()
 
 
@@ -144,9 +162,13 @@ def test_binary_lean_is_scikit_learns_passive_aggressive():
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("variant", ["pa", "pa1", "pa2"])
 @pytest.mark.parametrize("level", [1e-10, 1e-30, 1e-200])
-def test_all_irrelevant_samples_keep_weights_finite(learner, dtype, variant, level, rng):
+def test_all_irrelevant_samples_keep_weights_finite(
+    learner, dtype, variant, level, rng
+):
     X, y, _ = problem(rng)
-    fitted = learner(variant=variant).fit(X.astype(dtype), y, relevance=np.full(X.shape, level))
+    fitted = learner(variant=variant).fit(
+        X.astype(dtype), y, relevance=np.full(X.shape, level)
+    )
     assert np.isfinite(fitted.coef_).all()
     if variant == "pa2":
         assert np.abs(fitted.coef_).max() < 1e-6
@@ -155,12 +177,19 @@ def test_all_irrelevant_samples_keep_weights_finite(learner, dtype, variant, lev
 def test_uniform_relevance_cancels_under_exact_steps(rng):
     X, y, _ = problem(rng)
     lean = Lean(variant="pa").fit(X, y).coef_
-    np.testing.assert_allclose(Ellipsotron(variant="pa").fit(X, y, relevance=np.full(X.shape, 1e-10)).coef_, lean)
+    np.testing.assert_allclose(
+        Ellipsotron(variant="pa").fit(X, y, relevance=np.full(X.shape, 1e-10)).coef_,
+        lean,
+    )
 
 
 def test_zero_sample_moves_nothing():
     for variant in ("pa", "pa1", "pa2"):
-        assert not Lean(variant=variant).fit(np.zeros((2, 3)), np.array([0, 1])).coef_.any()
+        assert (
+            not Lean(variant=variant)
+            .fit(np.zeros((2, 3)), np.array([0, 1]))
+            .coef_.any()
+        )
 
 
 def test_hardest_negative_is_over_all_classes_and_ties_go_to_the_lowest():
@@ -171,7 +200,11 @@ def test_hardest_negative_is_over_all_classes_and_ties_go_to_the_lowest():
 
 def rich(learner, R, Z):
     return (
-        {"relevance": R} if learner in WITH_RELEVANCE else {"annotation": Z} if learner in (SVMFF, SVMFFBatch) else {}
+        {"relevance": R}
+        if learner in WITH_RELEVANCE
+        else {"annotation": Z}
+        if learner in (SVMFF, SVMFFBatch)
+        else {}
     )
 
 
@@ -183,8 +216,12 @@ def test_a_block_is_one_at_a_time_in_order(learner, rng):
     single = learner()
     for i in range(len(y)):
         one = slice(i, i + 1)
-        single.partial_fit(X[one], y[one], np.arange(4), **rich(learner, R[one], Z[one]))
-    np.testing.assert_allclose(single.decision_function(X), block.decision_function(X), rtol=1e-9, atol=1e-12)
+        single.partial_fit(
+            X[one], y[one], np.arange(4), **rich(learner, R[one], Z[one])
+        )
+    np.testing.assert_allclose(
+        single.decision_function(X), block.decision_function(X), rtol=1e-9, atol=1e-12
+    )
 
 
 @pytest.mark.parametrize("learner", [Lean, FeatureScaling, Ellipsotron, SVMFF])
@@ -213,15 +250,21 @@ def test_prequential_margins_do_not_see_the_samples_own_annotation(rng):
         changed = R.copy()
         changed[-1] = 1.0 - changed[-1] + 1e-10
         first = learner().prequential(X, y, np.arange(4), **rich(learner, R, R > 0.5))
-        second = learner().prequential(X, y, np.arange(4), **rich(learner, changed, changed > 0.5))
+        second = learner().prequential(
+            X, y, np.arange(4), **rich(learner, changed, changed > 0.5)
+        )
         np.testing.assert_array_equal(first, second)
 
 
 def test_svm_ff_scales_by_the_features_marked_so_far():
     X = np.ones((2, 3))
     Z = np.array([[1, 0, 0], [0, 1, 0]])
-    learner = SVMFF(irrelevant=0.5).partial_fit(X[:1], np.array([0]), np.arange(2), annotation=Z[:1])
-    np.testing.assert_allclose(learner.coef_[0], np.array([1, 0.5, 0.5]) / (2 * 1.5 + 0.5))
+    learner = SVMFF(irrelevant=0.5).partial_fit(
+        X[:1], np.array([0]), np.arange(2), annotation=Z[:1]
+    )
+    np.testing.assert_allclose(
+        learner.coef_[0], np.array([1, 0.5, 0.5]) / (2 * 1.5 + 0.5)
+    )
     learner.partial_fit(X[1:], np.array([1]), annotation=Z[1:])
     assert learner.marked_.tolist() == [True, True, False]
     expected = (X * [1, 1, 0.5]) @ (learner.coef_[1] - learner.coef_[0])
@@ -230,7 +273,9 @@ def test_svm_ff_scales_by_the_features_marked_so_far():
 
 def test_svm_ff_without_annotation_is_lean(rng):
     X, y, _ = problem(rng)
-    np.testing.assert_array_equal(SVMFF().fit(X, y).decision_function(X), Lean().fit(X, y).decision_function(X))
+    np.testing.assert_array_equal(
+        SVMFF().fit(X, y).decision_function(X), Lean().fit(X, y).decision_function(X)
+    )
 
 
 def test_svm_ff_batch_is_a_linear_svm_on_scaled_features(rng):
@@ -238,8 +283,12 @@ def test_svm_ff_batch_is_a_linear_svm_on_scaled_features(rng):
     Z = (R > 0.5) & (np.arange(7) < 4)
     ours = SVMFFBatch(irrelevant=0.3, random_state=0).fit(X, y, annotation=Z)
     scale = np.where(Z.any(axis=0), 1, 0.3)
-    theirs = LinearSVC(fit_intercept=False, max_iter=10_000, random_state=0).fit(X * scale, y)
-    np.testing.assert_allclose(ours.decision_function(X), theirs.decision_function(X * scale))
+    theirs = LinearSVC(fit_intercept=False, max_iter=10_000, random_state=0).fit(
+        X * scale, y
+    )
+    np.testing.assert_allclose(
+        ours.decision_function(X), theirs.decision_function(X * scale)
+    )
 
 
 def test_svm_ff_batch_scores_unseen_classes_low(rng):
@@ -288,10 +337,16 @@ def test_clone_keeps_parameters_and_forgets_the_rest(learner, rng):
 def test_scikit_learns_checks_pass(learner):
     """No exception is expected: every check that scikit-learn has for a classifier passes."""
     outcome = check_estimator(learner(), on_fail=None, on_skip=None)
-    failed = [(each["check_name"], each["exception"]) for each in outcome if each["status"] == "failed"]
+    failed = [
+        (each["check_name"], each["exception"])
+        for each in outcome
+        if each["status"] == "failed"
+    ]
     assert not failed
     # scikit-learn skips this one by itself unless SCIPY_ARRAY_API is set before its import.
-    assert {each["check_name"] for each in outcome if each["status"] == "skipped"} <= {"check_array_api_input"}
+    assert {each["check_name"] for each in outcome if each["status"] == "skipped"} <= {
+        "check_array_api_input"
+    }
     assert len(outcome) > 40
 
 
@@ -304,7 +359,9 @@ def test_text_labels_and_data_frames_work(learner, rng):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         fitted = learner().fit(frame, names)
-        np.testing.assert_array_equal(fitted.predict(frame), learner().fit(X, names).predict(X))
+        np.testing.assert_array_equal(
+            fitted.predict(frame), learner().fit(X, names).predict(X)
+        )
 
 
 @pytest.mark.parametrize(
@@ -324,7 +381,10 @@ def test_senseless_parameters_are_refused(params, word):
 
 def test_numpy_numbers_are_numbers():
     for C in (np.float32(2), np.int64(2)):
-        np.testing.assert_array_equal(Lean(C=C).fit(np.eye(2), [0, 1]).coef_, Lean(C=2.0).fit(np.eye(2), [0, 1]).coef_)
+        np.testing.assert_array_equal(
+            Lean(C=C).fit(np.eye(2), [0, 1]).coef_,
+            Lean(C=2.0).fit(np.eye(2), [0, 1]).coef_,
+        )
 
 
 def test_wrong_rich_supervision_is_refused(rng):
@@ -340,7 +400,9 @@ def test_labels_outside_the_classes_are_refused():
     with pytest.raises(ValueError, match="7"):
         Lean().partial_fit(np.eye(2), np.array([0, 7]), classes=np.arange(2))
     with pytest.raises(ValueError, match="differ"):
-        Lean().fit(np.eye(2), np.array([0, 1])).partial_fit(np.eye(2), np.array([0, 1]), classes=np.arange(3))
+        Lean().fit(np.eye(2), np.array([0, 1])).partial_fit(
+            np.eye(2), np.array([0, 1]), classes=np.arange(3)
+        )
 
 
 def test_learning_imports_no_scikit_learn():

@@ -12,29 +12,43 @@ from rsbench.preprocessors import L2, Center, Identity, Standardize
 
 
 def data(X, background=None):
-    return Data(X=X, y=np.zeros(len(X), int), Z=np.zeros(X.shape), background=background)
+    return Data(
+        X=X, y=np.zeros(len(X), int), Z=np.zeros(X.shape), background=background
+    )
 
 
 def test_transforms_equal_plain_statistics(rng):
     background, X = rng.normal(3, 2, size=(40, 5)), rng.normal(size=(10, 5))
     np.testing.assert_array_equal(Identity().transform(X), X)
-    np.testing.assert_allclose(Center().fit(background).transform(X), X - background.mean(0))
-    np.testing.assert_allclose(Standardize().fit(background).transform(X), (X - background.mean(0)) / background.std(0))
+    np.testing.assert_allclose(
+        Center().fit(background).transform(X), X - background.mean(0)
+    )
+    np.testing.assert_allclose(
+        Standardize().fit(background).transform(X),
+        (X - background.mean(0)) / background.std(0),
+    )
     np.testing.assert_allclose(np.linalg.norm(L2().transform(X), axis=1), 1)
 
 
-@given(seed=st.integers(0, 1000), cuts=st.lists(st.integers(1, 29), max_size=4, unique=True))
+@given(
+    seed=st.integers(0, 1000),
+    cuts=st.lists(st.integers(1, 29), max_size=4, unique=True),
+)
 def test_statistics_of_parts_are_those_of_the_whole(seed, cuts):
     X = np.random.default_rng(seed).normal(5, 2, size=(30, 3))
     parts = Standardize()
     for part in np.split(X, sorted(cuts)):
         parts.partial_fit(part)
-    np.testing.assert_allclose(parts.transform(X), Standardize().fit(X).transform(X), rtol=1e-9)
+    np.testing.assert_allclose(
+        parts.transform(X), Standardize().fit(X).transform(X), rtol=1e-9
+    )
 
 
 def test_constant_features_and_zero_samples_stay_finite():
     X = np.array([[0.1, 2.0, 0], [0.1, 4.0, 0], [0.1, 9.0, 0]])
-    np.testing.assert_allclose(Standardize().fit(X).transform(X)[:, [0, 2]], 0, atol=1e-12)
+    np.testing.assert_allclose(
+        Standardize().fit(X).transform(X)[:, [0, 2]], 0, atol=1e-12
+    )
     np.testing.assert_array_equal(L2().transform(np.zeros((2, 3))), np.zeros((2, 3)))
 
 
@@ -51,8 +65,12 @@ def test_precision_is_kept_and_input_untouched(preprocessor, rng):
 def test_background_alone_decides_the_statistics(rng):
     X, background = rng.random((8, 3)), rng.random((20, 3))
     features = Features(data(X, background), Center())
-    np.testing.assert_allclose(features.learned(np.array([2, 5])), X[[2, 5]] - background.mean(0))
-    np.testing.assert_allclose(features.now(np.array([0, 1])), X[[0, 1]] - background.mean(0))
+    np.testing.assert_allclose(
+        features.learned(np.array([2, 5])), X[[2, 5]] - background.mean(0)
+    )
+    np.testing.assert_allclose(
+        features.now(np.array([0, 1])), X[[0, 1]] - background.mean(0)
+    )
 
 
 @pytest.mark.parametrize("preprocessor", [Center, Standardize])
@@ -84,10 +102,16 @@ class RefittedCenter:
 def test_seen_uses_samples_up_to_the_current_one(make, rng):
     X = rng.random((9, 3))
     features = Features(data(X, background=rng.random((5, 3)) + 100), make())
-    blocks, test, done = [np.array([3, 1]), np.array([7, 0, 4])], np.array([2, 5, 6, 8]), []
+    blocks, test, done = (
+        [np.array([3, 1]), np.array([7, 0, 4])],
+        np.array([2, 5, 6, 8]),
+        [],
+    )
     for block in blocks:
         rows = features.learned(block)
         for row, i in zip(rows, block, strict=True):
             done.append(i)
             np.testing.assert_allclose(row, X[i] - X[done].mean(0), atol=1e-12)
-        np.testing.assert_allclose(features.now(test), X[test] - X[done].mean(0), atol=1e-12)
+        np.testing.assert_allclose(
+            features.now(test), X[test] - X[done].mean(0), atol=1e-12
+        )

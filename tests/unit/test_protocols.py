@@ -40,7 +40,9 @@ def test_fraction_holds_out_that_part_of_each_class():
 def test_mask_is_the_test_set_of_every_seed():
     mask = np.arange(50) % 3 == 0
     for seed in range(3):
-        steps, test = plan(PerClass(samples_per_class=4, test="mask"), test=mask, seed=seed)
+        steps, test = plan(
+            PerClass(samples_per_class=4, test="mask"), test=mask, seed=seed
+        )
         np.testing.assert_array_equal(test, np.flatnonzero(mask))
         assert not mask[np.concatenate(steps)].any()
 
@@ -48,7 +50,9 @@ def test_mask_is_the_test_set_of_every_seed():
 def test_bounds_and_number_select_classes():
     steps, test = plan(PerClass(3, min_samples=9, max_samples=12))
     assert set(Y[np.concatenate([*steps, test])]) == {0, 1}
-    drawn = {frozenset(Y[plan(PerClass(3, classes=2), seed=seed)[1]]) for seed in range(12)}
+    drawn = {
+        frozenset(Y[plan(PerClass(3, classes=2), seed=seed)[1]]) for seed in range(12)
+    }
     assert all(len(classes) == 2 for classes in drawn) and len(drawn) > 1
 
 
@@ -63,8 +67,12 @@ def test_stream_draws_from_the_pool_and_tests_where_told():
 def test_stream_is_uniform_over_samples_not_classes():
     counts = np.zeros(4)
     for seed in range(400):
-        counts += np.bincount(Y[plan(Stream(test_at=(5,)), seed=seed)[0][0]], minlength=4)
-    np.testing.assert_allclose(counts / counts.sum(), np.array([5, 6, 4, 10]) / 25, atol=0.03)
+        counts += np.bincount(
+            Y[plan(Stream(test_at=(5,)), seed=seed)[0][0]], minlength=4
+        )
+    np.testing.assert_allclose(
+        counts / counts.sum(), np.array([5, 6, 4, 10]) / 25, atol=0.03
+    )
 
 
 def test_stream_can_replace():
@@ -94,9 +102,13 @@ def test_a_stream_without_training_samples_is_an_error():
         plan(Stream(test_at=(5,), test="mask", replace=True), test=np.ones(50, bool))
 
 
-@pytest.mark.parametrize("protocol", [PerClass(3, test="mask"), Stream(test_at=(5,), test="mask")])
+@pytest.mark.parametrize(
+    "protocol", [PerClass(3, test="mask"), Stream(test_at=(5,), test="mask")]
+)
 def test_a_class_without_test_samples_is_an_error(protocol):
-    with pytest.raises(UserError, match="class 1 has no sample in the data set's fixed test set"):
+    with pytest.raises(
+        UserError, match="class 1 has no sample in the data set's fixed test set"
+    ):
         plan(protocol, test=(Y != 1) & (np.arange(50) % 2 == 0))
 
 

@@ -49,13 +49,20 @@ def test_curves_appear_only_when_finished(tmp_path):
     assert results.find(tmp_path) == []
     record.add(rows(1))
     record.finish(INFO)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["classes.csv", "curves.csv", "run.json", "summary.json"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "classes.csv",
+        "curves.csv",
+        "run.json",
+        "summary.json",
+    ]
 
 
 def test_curves_are_the_last_thing_written(tmp_path, monkeypatch):
     written = []
     real = os.replace
-    monkeypatch.setattr(os, "replace", lambda a, b: (written.append(b.name), real(a, b)))
+    monkeypatch.setattr(
+        os, "replace", lambda a, b: (written.append(b.name), real(a, b))
+    )
     finished(tmp_path, seeds=(0,))
     assert written == ["run.json", "summary.json", "classes.csv", "curves.csv"]
 
@@ -83,7 +90,10 @@ def test_errors_by_class_are_pooled_over_seeds(tmp_path):
         one = {"seed": seed, "class": 'a, "b"', "samples": n, "test_error": error}
         record.add(rows(seed), [one, {**one, "class": "c", "test_error": 1.0}])
     record.finish(INFO)
-    assert results.read(tmp_path).per_class() == {'a, "b"': (40, pytest.approx(0.2)), "c": (40, 1.0)}
+    assert results.read(tmp_path).per_class() == {
+        'a, "b"': (40, pytest.approx(0.2)),
+        "c": (40, 1.0),
+    }
     (tmp_path / "classes.csv").write_text("seed\n1\n")
     with pytest.raises(UserError, match="classes.csv"):
         results.read(tmp_path).per_class()
@@ -97,13 +107,20 @@ def test_summary_is_mean_and_standard_error_at_the_tables_steps(tmp_path):
     assert list(summary) == ["5"]
     values = [1 / 15, 2 / 15]
     assert summary["5"]["test_error"]["mean"] == pytest.approx(np.mean(values))
-    assert summary["5"]["test_error"]["standard_error"] == pytest.approx(np.std(values, ddof=1) / np.sqrt(2))
+    assert summary["5"]["test_error"]["standard_error"] == pytest.approx(
+        np.std(values, ddof=1) / np.sqrt(2)
+    )
     assert run.values("test_error").shape == (3, 2)
 
 
 def test_one_seed_has_no_standard_error(tmp_path):
     run = finished(tmp_path, seeds=(0,))
-    assert json.loads((tmp_path / "summary.json").read_text())["5"]["test_error"]["standard_error"] is None
+    assert (
+        json.loads((tmp_path / "summary.json").read_text())["5"]["test_error"][
+            "standard_error"
+        ]
+        is None
+    )
     assert np.isnan(run.standard_error("test_error")).all()
 
 
@@ -138,7 +155,9 @@ def test_full_disk_leaves_what_was_there(tmp_path, monkeypatch):
 def test_a_crash_while_finishing_leaves_an_unfinished_run(tmp_path, monkeypatch):
     record = results.Record(tmp_path)
     record.add(rows(0))
-    monkeypatch.setattr(os, "replace", lambda *_: (_ for _ in ()).throw(OSError(5, "gone")))
+    monkeypatch.setattr(
+        os, "replace", lambda *_: (_ for _ in ()).throw(OSError(5, "gone"))
+    )
     with pytest.raises((UserError, OSError)):
         record.finish(INFO)
     assert not (tmp_path / "curves.csv").exists()
@@ -167,11 +186,15 @@ def test_damaged_records_are_named(damage, tmp_path):
         {"label": 3},
     ],
 )
-def test_records_that_tables_could_not_be_made_of_are_left_out_by_name(change, tmp_path):
+def test_records_that_tables_could_not_be_made_of_are_left_out_by_name(
+    change, tmp_path
+):
     finished(tmp_path)
     path = tmp_path / "run.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | change))
-    with pytest.raises(UserError, match=f"run.json: {next(iter(change))} not as expected"):
+    with pytest.raises(
+        UserError, match=f"run.json: {next(iter(change))} not as expected"
+    ):
         results.read(tmp_path)
     assert results.find(tmp_path) == []
 

@@ -34,20 +34,47 @@ BROKEN = {
         "from rsbench import hookimpl\n@hookimpl\ndef rsbench_learner(): return {}",
         "unknown hook rsbench_learner. Did you mean 'rsbench_learners'?",
     ),
-    "taken": (PLUGIN.replace('"mine"', '"lean"'), "learner 'lean' is offered by both rsbench.learners and"),
-    "unmarked": (PLUGIN.replace("@hookimpl\n", ""), "rsbench_learners is not marked as a hook"),
-    "wrong_hook": (PLUGIN.replace("rsbench_learners()", "rsbench_learners(x)"), "PluginValidationError"),
-    "wrong_default": (PLUGIN.replace("C: float = 2.0", "C: int = 0.5"), "hinted as int, but its default is 0.5"),
-    "odd_default": (PLUGIN.replace("C: float = 2.0", "C=print"), "which a config cannot hold"),
-    "not_a_class": (PLUGIN.replace('{"mine": Mine}', '{"mine": lambda: Mine()}'), "expected a class"),
+    "taken": (
+        PLUGIN.replace('"mine"', '"lean"'),
+        "learner 'lean' is offered by both rsbench.learners and",
+    ),
+    "unmarked": (
+        PLUGIN.replace("@hookimpl\n", ""),
+        "rsbench_learners is not marked as a hook",
+    ),
+    "wrong_hook": (
+        PLUGIN.replace("rsbench_learners()", "rsbench_learners(x)"),
+        "PluginValidationError",
+    ),
+    "wrong_default": (
+        PLUGIN.replace("C: float = 2.0", "C: int = 0.5"),
+        "hinted as int, but its default is 0.5",
+    ),
+    "odd_default": (
+        PLUGIN.replace("C: float = 2.0", "C=print"),
+        "which a config cannot hold",
+    ),
+    "not_a_class": (
+        PLUGIN.replace('{"mine": Mine}', '{"mine": lambda: Mine()}'),
+        "expected a class",
+    ),
     "number": (PLUGIN.replace('"mine"', "3"), "a name is letters"),
     "no_default": (
         PLUGIN.replace("C: float = 2.0, variant", "C: float, variant"),
         "parameter 'C' needs a default",
     ),
-    "kwargs": (PLUGIN.replace('variant: str = "pa1"', "**variant"), "parameter *variant cannot be configured"),
-    "bad_result": (PLUGIN.replace('return {"mine": Mine}', "return 3"), "AttributeError"),
-    "called_name": (PLUGIN.replace("C: float = 2.0", "name: float = 2.0"), "cannot be called 'name'"),
+    "kwargs": (
+        PLUGIN.replace('variant: str = "pa1"', "**variant"),
+        "parameter *variant cannot be configured",
+    ),
+    "bad_result": (
+        PLUGIN.replace('return {"mine": Mine}', "return 3"),
+        "AttributeError",
+    ),
+    "called_name": (
+        PLUGIN.replace("C: float = 2.0", "name: float = 2.0"),
+        "cannot be called 'name'",
+    ),
 }
 
 
@@ -75,8 +102,17 @@ def test_a_dropped_file_is_a_plugin(fresh):
 
 
 def test_broken_plugins_are_kept_with_their_cause_and_stop_nobody(fresh):
-    made = fresh(mine=PLUGIN, **{name: text.replace('"mine"', f'"{name}"') for name, (text, _) in BROKEN.items()})
-    causes = {broken.plugin.rpartition("/")[2].removesuffix(".py"): broken for broken in made.broken}
+    made = fresh(
+        mine=PLUGIN,
+        **{
+            name: text.replace('"mine"', f'"{name}"')
+            for name, (text, _) in BROKEN.items()
+        },
+    )
+    causes = {
+        broken.plugin.rpartition("/")[2].removesuffix(".py"): broken
+        for broken in made.broken
+    }
     assert set(causes) == set(BROKEN)
     for name, (_, cause) in BROKEN.items():
         assert cause in causes[name].cause, name
@@ -96,16 +132,24 @@ def test_two_plugins_with_one_name_are_both_named(fresh):
 def test_an_installed_package_is_a_plugin(fresh, tmp_path, monkeypatch):
     info = tmp_path / "site" / "rsbench_stranger-1.2.dist-info"
     info.mkdir(parents=True)
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: rsbench-stranger\nVersion: 1.2\n")
-    (info / "entry_points.txt").write_text("[rsbench]\ngood = stranger_good\ntoo = stranger_too\nbad = stranger_bad\n")
+    (info / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: rsbench-stranger\nVersion: 1.2\n"
+    )
+    (info / "entry_points.txt").write_text(
+        "[rsbench]\ngood = stranger_good\ntoo = stranger_too\nbad = stranger_bad\n"
+    )
     (tmp_path / "site" / "stranger_good.py").write_text(PLUGIN)
-    (tmp_path / "site" / "stranger_too.py").write_text(PLUGIN.replace('"mine"', '"too"'))
+    (tmp_path / "site" / "stranger_too.py").write_text(
+        PLUGIN.replace('"mine"', '"too"')
+    )
     (tmp_path / "site" / "stranger_bad.py").write_text("raise RuntimeError('boom')")
     monkeypatch.syspath_prepend(str(tmp_path / "site"))
     made = fresh()
     for name in ("mine", "too"):
         assert made.components["learner"][name].plugin == "rsbench-stranger 1.2"
-    assert [(broken.plugin, broken.cause) for broken in made.broken] == [("rsbench-stranger 1.2", "RuntimeError: boom")]
+    assert [(broken.plugin, broken.cause) for broken in made.broken] == [
+        ("rsbench-stranger 1.2", "RuntimeError: boom")
+    ]
 
 
 def test_an_empty_plugin_folder_setting_loads_nothing(tmp_path, monkeypatch):
@@ -121,7 +165,9 @@ def test_unknown_names_and_parameters_get_a_suggestion():
     made = registry.load()
     with pytest.raises(UserError, match="Did you mean 'ellipsotron'"):
         made.build("learner", {"name": "elipsotron"})
-    with pytest.raises(UserError, match="no parameter 'variannt'. Did you mean 'variant'"):
+    with pytest.raises(
+        UserError, match="no parameter 'variannt'. Did you mean 'variant'"
+    ):
         made.build("learner", {"name": "lean", "variannt": "pa"})
     with pytest.raises(UserError, match="expected pa or pa1 or pa2"):
         made.build("learner", {"name": "lean", "variant": "pa3"})
@@ -131,7 +177,11 @@ def test_unknown_names_and_parameters_get_a_suggestion():
 
 
 def test_a_strangers_refusal_is_explained(fresh):
-    made = fresh(picky=PLUGIN.replace("super().__init__(C, variant)", "raise ValueError('C is too large for me')"))
+    made = fresh(
+        picky=PLUGIN.replace(
+            "super().__init__(C, variant)", "raise ValueError('C is too large for me')"
+        )
+    )
     with pytest.raises(UserError, match="learner=mine: C is too large for me"):
         made.build("learner", {"name": "mine"})
 
@@ -142,7 +192,8 @@ def test_parameters_are_checked_before_a_run():
 
 
 @pytest.mark.parametrize(
-    ("kind", "name"), [(kind, name) for kind in KINDS for name in registry.load().components[kind]]
+    ("kind", "name"),
+    [(kind, name) for kind in KINDS for name in registry.load().components[kind]],
 )
 def test_every_component_has_a_schema_its_defaults_fit_and_a_docstring(kind, name):
     component = registry.load().components[kind][name]

@@ -29,7 +29,10 @@ def folder(tmp_path):
     rng = np.random.default_rng(0)
     n, d, classes = 40_000, 256, 20
     y = rng.integers(classes, size=n)
-    X = rng.normal(size=(n, d)).astype(np.float32) + rng.normal(size=(classes, d)).astype(np.float32)[y]
+    X = (
+        rng.normal(size=(n, d)).astype(np.float32)
+        + rng.normal(size=(classes, d)).astype(np.float32)[y]
+    )
     np.save(tmp_path / "X.npy", X)
     np.save(tmp_path / "y.npy", y)
     np.save(tmp_path / "Z.npy", rng.random((n, d)) < 0.1)
@@ -63,10 +66,15 @@ def test_memory_does_not_grow_with_the_stream(aggregator, spec, folder, monkeypa
 @pytest.mark.parametrize("aggregator", AGGREGATORS)
 @pytest.mark.parametrize("learner", ["feature_scaling", "ellipsotron", "svm_ff"])
 def test_parts_give_what_the_whole_gives(aggregator, learner, spec, monkeypatch):
-    run = spec(aggregator={"name": aggregator, **AGGREGATORS[aggregator]}, learner={"name": learner})
+    run = spec(
+        aggregator={"name": aggregator, **AGGREGATORS[aggregator]},
+        learner={"name": learner},
+    )
     data = run.load()
     whole = run_seed(run, data, 0)
-    monkeypatch.setattr(rsbench.core.data, "_CHUNK_BYTES", 8 * 7 * data.Z.shape[1])  # seven samples
+    monkeypatch.setattr(
+        rsbench.core.data, "_CHUNK_BYTES", 8 * 7 * data.Z.shape[1]
+    )  # seven samples
     parts = run_seed(run, data, 0)
     assert parts.bound == pytest.approx(whole.bound, rel=1e-5)
     for one, other in zip(whole.rows, parts.rows, strict=True):
@@ -74,14 +82,29 @@ def test_parts_give_what_the_whole_gives(aggregator, learner, spec, monkeypatch)
 
 
 @pytest.mark.parametrize("scope", ["teacher", "seen"])
-@pytest.mark.parametrize("make", [ClassSoft, CrossClasses, lambda scope: ClassThreshold(1, scope=scope), Sample, Ones])
+@pytest.mark.parametrize(
+    "make",
+    [
+        ClassSoft,
+        CrossClasses,
+        lambda scope: ClassThreshold(1, scope=scope),
+        Sample,
+        Ones,
+    ],
+)
 @pytest.mark.parametrize("graded", [False, True])
-def test_relevance_block_by_block_is_that_of_the_whole_stream(make, scope, graded, rng, monkeypatch):
+def test_relevance_block_by_block_is_that_of_the_whole_stream(
+    make, scope, graded, rng, monkeypatch
+):
     def fresh():
         return make() if make in (Sample, Ones) else make(scope=scope)
 
     y, Z = rng.integers(5, size=90), rng.random((90, 4)) < 0.3
-    Z = np.where(rng.random(Z.shape) < 0.2, np.nan, Z * rng.random(Z.shape)) if graded else Z
+    Z = (
+        np.where(rng.random(Z.shape) < 0.2, np.nan, Z * rng.random(Z.shape))
+        if graded
+        else Z
+    )
     pool, order = rng.permutation(90)[:80], rng.permutation(90)[:50]
     expected = fresh().fit(Z[pool], y[pool]).relevance(Z[order], y[order])
     monkeypatch.setattr(rsbench.core.data, "_CHUNK_BYTES", 8 * 4 * 9)
@@ -104,8 +127,17 @@ def test_an_aggregator_that_knows_nothing_of_parts_is_asked_once(rng):
             return np.arange(len(Z))[:, None] * np.ones(Z.shape)
 
     aggregator = Whole()
-    rich = Supervision({"relevance"}, aggregator, np.zeros((50, 3)), np.zeros(50, int), np.arange(40), np.arange(30))
-    assert rich.next(10)["relevance"][0, 0] == 0 and rich.next(10)["relevance"][0, 0] == 10
+    rich = Supervision(
+        {"relevance"},
+        aggregator,
+        np.zeros((50, 3)),
+        np.zeros(50, int),
+        np.arange(40),
+        np.arange(30),
+    )
+    assert (
+        rich.next(10)["relevance"][0, 0] == 0 and rich.next(10)["relevance"][0, 0] == 10
+    )
     assert aggregator.asked == 1
 
 
@@ -118,12 +150,21 @@ def test_a_subclass_that_changes_relevance_is_asked_once():
         def fit(self, Z, y):
             self.n = len(Z)
 
-    rich = Supervision({"relevance"}, Ranks(), np.zeros((9, 2)), np.zeros(9, int), np.arange(9), np.arange(9))
+    rich = Supervision(
+        {"relevance"},
+        Ranks(),
+        np.zeros((9, 2)),
+        np.zeros(9, int),
+        np.arange(9),
+        np.arange(9),
+    )
     rich.next(4)
     assert rich.next(5)["relevance"][0, 0] == 5
     counts = Counts()
     pool = np.zeros(3_000_000, int)  # more than one part
-    Supervision({"relevance"}, counts, np.zeros((9, 2)), np.zeros(9, int), pool, np.arange(9))
+    Supervision(
+        {"relevance"}, counts, np.zeros((9, 2)), np.zeros(9, int), pool, np.arange(9)
+    )
     assert counts.n == len(pool)
 
 
@@ -148,11 +189,15 @@ def test_scores_kept_along_the_stream_are_those_of_a_full_test(kept, rng, monkey
     for start in range(0, 300, 10):
         rows = slice(start, start + 10)
         learner.partial_fit(X[rows], y[rows], np.arange(classes))
-        tests = tests or rsbench.core.evaluation.Tests(learner, Features(data, Same()), y, test, classes)
+        tests = tests or rsbench.core.evaluation.Tests(
+            learner, Features(data, Same()), y, test, classes
+        )
         scores = X[test] @ learner.coef_.T
         true = scores[np.arange(100), y[test]].copy()
         scores[np.arange(100), y[test]] = -np.inf
-        np.testing.assert_allclose(tests.margins(), true - scores.max(axis=1), atol=1e-12)
+        np.testing.assert_allclose(
+            tests.margins(), true - scores.max(axis=1), atol=1e-12
+        )
     assert Counting.asked == (1 if kept else 30)
 
 
@@ -165,7 +210,9 @@ def test_a_test_after_no_change_is_the_same(rng):
     X, y = rng.normal(size=(20, 3)), rng.integers(4, size=20)
     learner = Ellipsotron().partial_fit(X, y, np.arange(4))
     data = rsbench.core.data.Data(X=X, y=y, Z=np.zeros(X.shape, bool))
-    tests = rsbench.core.evaluation.Tests(learner, Features(data, Same()), y, np.arange(20), 4)
+    tests = rsbench.core.evaluation.Tests(
+        learner, Features(data, Same()), y, np.arange(20), 4
+    )
     first = tests.margins()
     np.testing.assert_array_equal(tests.margins(), first)
     learner.coef_ = -learner.coef_
@@ -183,12 +230,18 @@ def test_precision_is_the_datas_or_the_one_asked_for(spec, monkeypatch):
         return margins
 
     monkeypatch.setattr(Ellipsotron, "prequential", noting)
-    for precision, dtype in (("data", np.float32), ("float32", np.float32), ("float64", np.float64)):
+    for precision, dtype in (
+        ("data", np.float32),
+        ("float32", np.float32),
+        ("float64", np.float64),
+    ):
         seen.clear()
         run = spec(precision=precision)
         run_seed(run, run.load(), 0)
         assert seen == {np.dtype(dtype)}
-    with pytest.raises(UserError, match="precision='half', expected data, float32, float64"):
+    with pytest.raises(
+        UserError, match="precision='half', expected data, float32, float64"
+    ):
         spec(precision="half").check()
 
 

@@ -11,7 +11,14 @@ from rsbench.core.data import check_data
 from rsbench.datasets import SUN, sun_files
 from rsbench.datasets.sun import PAPER_COUNTS, pseudo_words, type_tags
 from rsbench.datasets.sun_files import UnusableError, object_names, scan, scene_of
-from rsbench.datasets.tags import MATCHERS, TagMap, Vocabulary, clean, read_vocabulary, stem
+from rsbench.datasets.tags import (
+    MATCHERS,
+    TagMap,
+    Vocabulary,
+    clean,
+    read_vocabulary,
+    stem,
+)
 from rsbench.errors import UserError
 
 #: (as typed, cleaned): the paper's description, and what LabelMe users plausibly type.
@@ -140,7 +147,9 @@ def test_tags_are_cleaned(typed, cleaned):
 def test_tags_become_terms(typed, terms):
     mapping = TagMap(Vocabulary(TERMS))
     assert [TERMS[i] for i in mapping.terms(typed)] == terms
-    np.testing.assert_array_equal(mapping.votes([[typed, typed]])[0], [term in terms for term in TERMS])
+    np.testing.assert_array_equal(
+        mapping.votes([[typed, typed]])[0], [term in terms for term in TERMS]
+    )
     (decision,) = mapping.decisions({typed: 3})
     assert decision.terms == tuple(terms) and decision.count == 3 and decision.why
 
@@ -165,15 +174,25 @@ def test_other_ways_to_match_can_be_chosen_and_added(monkeypatch):
     assert match("single", "cars") == ["car"]
     monkeypatch.setitem(MATCHERS, "first", lambda words: words[0] if words else None)
     assert match("first", "red car") == ["red"]
-    with pytest.raises(UserError, match=r"dataset.matcher='secnd' is unknown. Did you mean 'second'"):
+    with pytest.raises(
+        UserError, match=r"dataset.matcher='secnd' is unknown. Did you mean 'second'"
+    ):
         SUN(matcher="secnd")
 
 
 def test_decisions_say_why():
     mapping = TagMap(Vocabulary(TERMS))
-    found = {d.tag: d for d in mapping.decisions({"car": 5, "car_crop": 2, "red car": 1, "lamp": 1, "": 1})}
+    found = {
+        d.tag: d
+        for d in mapping.decisions(
+            {"car": 5, "car_crop": 2, "red car": 1, "lamp": 1, "": 1}
+        )
+    }
     assert found["car"].count == 7 and found["car"].why == "same stem"
-    assert found["red car"].why == "by 'car'" and found["lamp"].why == "no term with the stem 'lamp'"
+    assert (
+        found["red car"].why == "by 'car'"
+        and found["lamp"].why == "no term with the stem 'lamp'"
+    )
     assert found[""].why == "no word stands for it" and next(iter(found)) == "car"
 
 
@@ -215,20 +234,27 @@ BOMB = (
     b'<!DOCTYPE a [<!ENTITY a "ha">' + b"".join(b'<!ENTITY a%d "&a%d;&a%d;">' % (i, i - 1, i - 1) for i in range(1, 40))
     + b"]><annotation><object><name>&a39;</name></object></annotation>"
 )  # fmt: skip
-EXTERNAL = (
-    b'<!DOCTYPE a [<!ENTITY x SYSTEM "file:///etc/passwd">]><annotation><object><name>&x;</name></object></annotation>'
-)
+EXTERNAL = b'<!DOCTYPE a [<!ENTITY x SYSTEM "file:///etc/passwd">]><annotation><object><name>&x;</name></object></annotation>'
 
 UNUSABLE = {
     "bomb": (BOMB, "declares entities"),
     "external": (EXTERNAL, "declares entities"),
     "bomb in UTF-16": (BOMB.decode().encode("utf-16"), "encoding"),
-    "invalid UTF-8": (b"<annotation><object><name>caf\xe9</name></object></annotation>", "encoding"),
+    "invalid UTF-8": (
+        b"<annotation><object><name>caf\xe9</name></object></annotation>",
+        "encoding",
+    ),
     "cut off": (xml("car")[:-5], "malformed XML"),
     "empty": (b"", "malformed XML"),
     "no XML": (b"hello", "malformed XML"),
-    "unknown encoding": (b'<?xml version="1.0" encoding="klingon"?><annotation/>', "encoding"),
-    "invalid UTF-8, declared": (b'<?xml version="1.0" encoding="utf-8"?><annotation>caf\xe9</annotation>', "encoding"),
+    "unknown encoding": (
+        b'<?xml version="1.0" encoding="klingon"?><annotation/>',
+        "encoding",
+    ),
+    "invalid UTF-8, declared": (
+        b'<?xml version="1.0" encoding="utf-8"?><annotation>caf\xe9</annotation>',
+        "encoding",
+    ),
 }
 
 
@@ -240,7 +266,11 @@ def test_unusable_annotations_are_told_by_cause(what):
 
 
 def test_usable_annotations_give_their_names():
-    assert object_names(xml("car", " TV\n table ", "", "gone", deleted={3})) == ["car", "TV table", ""]
+    assert object_names(xml("car", " TV\n table ", "", "gone", deleted={3})) == [
+        "car",
+        "TV table",
+        "",
+    ]
     assert object_names(xml()) == [] and object_names(b"<annotation/>") == []
     assert len(object_names(xml(*["car"] * 100_000))) == 100_000
     assert object_names(xml("x" * 500)) == ["x" * 500]
@@ -257,27 +287,39 @@ def make_sun(tmp_path):
         from PIL import Image
 
         root, rng = tmp_path / "SUN2012", np.random.default_rng(0)
-        things = {"abbey": ["tower", "tree"], "bar/indoor": ["TV table_occluded", "glass"], "cafe": ["table", "window"]}
+        things = {
+            "abbey": ["tower", "tree"],
+            "bar/indoor": ["TV table_occluded", "glass"],
+            "cafe": ["table", "window"],
+        }
         sizes = {"abbey": 12, "bar/indoor": 10, "cafe": 11, "dam": 3, "bar/outdoor": 2}
         for scene, size in sizes.items():
             folder = root / "Annotations" / scene[0] / scene
             folder.mkdir(parents=True)
             for i in range(size):
-                tags = [tag for tag in things.get(scene, ["sky"]) if rng.random() < 0.8] + ["thing_crop"]
+                tags = [
+                    tag for tag in things.get(scene, ["sky"]) if rng.random() < 0.8
+                ] + ["thing_crop"]
                 name = f"sun_{'same' if i == 0 else scene.replace('/', '_')}_{i}"
                 (folder / f"{name}.xml").write_bytes(xml(*tags))
                 if images:
                     place = root / "Images" / scene[0] / scene
                     place.mkdir(parents=True, exist_ok=True)
-                    Image.fromarray(rng.integers(0, 255, (30, 40, 3), np.uint8)).save(place / f"{name}.jpg")
+                    Image.fromarray(rng.integers(0, 255, (30, 40, 3), np.uint8)).save(
+                        place / f"{name}.jpg"
+                    )
         bad = root / "Annotations" / "a" / "abbey"
         for i, (content, _) in enumerate(UNUSABLE.values()):
             (bad / f"bad_{i}.xml").write_bytes(content)
         for scene in ("misc", "outliers"):
             (root / "Annotations" / scene).mkdir()
             (root / "Annotations" / scene / "x.xml").write_bytes(xml("car"))
-        (root / "Annotations" / "a" / "abbey" / "readme.txt").write_text("no annotation")
-        (tmp_path / "vocabulary.txt").write_text("tower, NN, 9\ntree\ntable\ntables\nglass\nwindow\nunused\n")
+        (root / "Annotations" / "a" / "abbey" / "readme.txt").write_text(
+            "no annotation"
+        )
+        (tmp_path / "vocabulary.txt").write_text(
+            "tower, NN, 9\ntree\ntable\ntables\nglass\nwindow\nunused\n"
+        )
         return root
 
     return make
@@ -285,38 +327,82 @@ def make_sun(tmp_path):
 
 def load(root, **settings):
     vocabulary = str(root.parent / "vocabulary.txt")
-    return SUN(root=str(root), **{"vocabulary": vocabulary, "background_below": 5, **settings}).load()
+    return SUN(
+        root=str(root), **{"vocabulary": vocabulary, "background_below": 5, **settings}
+    ).load()
 
 
 def test_a_tree_becomes_scenes_tags_and_counts(make_sun):
     found = scan(make_sun())
-    assert Counter(found.scenes) == {"abbey": 12, "bar/indoor": 10, "cafe": 11, "dam": 3, "bar/outdoor": 2}
+    assert Counter(found.scenes) == {
+        "abbey": 12,
+        "bar/indoor": 10,
+        "cafe": 11,
+        "dam": 3,
+        "bar/outdoor": 2,
+    }
     assert found.left_out == {
         "declares entities": 2, "encoding": 4, "malformed XML": 3, "in misc or outliers": 2,
     }  # fmt: skip
-    assert scene_of("b/bar/indoor/x.xml") == "bar/indoor" and scene_of("a/abbey/x.xml") == "abbey"
+    assert (
+        scene_of("b/bar/indoor/x.xml") == "bar/indoor"
+        and scene_of("a/abbey/x.xml") == "abbey"
+    )
 
 
 def test_votes_are_the_terms_of_the_tags(make_sun):
     root = make_sun()
     data = check_data(load(root), "sun")
-    assert data.names.classes == ("abbey", "bar/indoor", "cafe") and np.bincount(data.y).tolist() == [12, 10, 11]
-    assert data.names.features == ("tower", "tree", "table", "tables", "glass", "window", "unused")
+    assert data.names.classes == ("abbey", "bar/indoor", "cafe") and np.bincount(
+        data.y
+    ).tolist() == [12, 10, 11]
+    assert data.names.features == (
+        "tower",
+        "tree",
+        "table",
+        "tables",
+        "glass",
+        "window",
+        "unused",
+    )
     assert len(data.training.y) == 5 and not data.simulated
     for path, z in zip(data.images, data.Z, strict=True):
-        annotated = (root / "Annotations" / path.relative_to(root / "Images")).with_suffix(".xml").read_text()
-        expected = {"tower": ["tower"], "tree": ["tree"], "TV table_occluded": ["table", "tables"], "glass": ["glass"]}
+        annotated = (
+            (root / "Annotations" / path.relative_to(root / "Images"))
+            .with_suffix(".xml")
+            .read_text()
+        )
+        expected = {
+            "tower": ["tower"],
+            "tree": ["tree"],
+            "TV table_occluded": ["table", "tables"],
+            "glass": ["glass"],
+        }
         expected |= {"table": ["table", "tables"], "window": ["window"]}
-        marked = {term for tag, terms in expected.items() if f"<name>{tag}</name>" in annotated for term in terms}
-        assert {term for term, vote in zip(data.names.features, z, strict=True) if vote} == marked
+        marked = {
+            term
+            for tag, terms in expected.items()
+            if f"<name>{tag}</name>" in annotated
+            for term in terms
+        }
+        assert {
+            term for term, vote in zip(data.names.features, z, strict=True) if vote
+        } == marked
 
 
 def test_every_count_of_the_paper_has_its_counterpart(make_sun):
     facts = load(make_sun()).details["tags"]
     assert set(PAPER_COUNTS) <= set(facts)
-    assert facts["images"] == 38 and facts["scenes"] == 5 and facts["tags_as_typed"] == facts["tags_cleaned"] == 8
+    assert (
+        facts["images"] == 38
+        and facts["scenes"] == 5
+        and facts["tags_as_typed"] == facts["tags_cleaned"] == 8
+    )
     assert facts["tags_matched"] == 6 and facts["terms_matched"] == 6
-    assert facts["left out, encoding"] == 4 and facts["median_times_a_tag_is_in_an_image"] == 1
+    assert (
+        facts["left out, encoding"] == 4
+        and facts["median_times_a_tag_is_in_an_image"] == 1
+    )
 
 
 def test_files_that_cannot_be_opened_are_counted(make_sun):
@@ -328,21 +414,29 @@ def test_files_that_cannot_be_opened_are_counted(make_sun):
     (folder / "LOUD.XML").write_bytes(xml("tree"))
     (root / "Annotations" / "stray.xml").write_bytes(xml("tree"))
     found = scan(root)
-    assert found.left_out["not a file"] == 2 and found.left_out["in misc or outliers"] == 3
+    assert (
+        found.left_out["not a file"] == 2 and found.left_out["in misc or outliers"] == 3
+    )
     assert "a/abbey/LOUD" in found.images and len(found.images) == 39
 
 
 def test_a_scan_is_cached_by_content(make_sun, monkeypatch):
     root = make_sun()
     first, real = scan(root), sun_files._parse_all
-    monkeypatch.setattr(sun_files, "_parse_all", lambda *args: pytest.fail("parsed again"))
+    monkeypatch.setattr(
+        sun_files, "_parse_all", lambda *args: pytest.fail("parsed again")
+    )
     assert scan(root) == first
     monkeypatch.setattr(sun_files, "_parse_all", real)
-    (root / "Annotations" / "a" / "abbey" / "sun_abbey_1.xml").write_bytes(xml("changed"))
+    (root / "Annotations" / "a" / "abbey" / "sun_abbey_1.xml").write_bytes(
+        xml("changed")
+    )
     assert ("changed",) in scan(root).tags
 
 
-def test_many_files_are_parsed_by_all_cores_to_the_same_result(make_sun, monkeypatch, tmp_path):
+def test_many_files_are_parsed_by_all_cores_to_the_same_result(
+    make_sun, monkeypatch, tmp_path
+):
     root = make_sun()
     alone = scan(root)
     monkeypatch.setenv("RSBENCH_CACHE", str(tmp_path / "other"))
@@ -403,7 +497,9 @@ def tiny_vgg(tmp_path_factory):
     tensors, width = {}, 3
     for block, count in enumerate((2, 2, 3, 3, 3), 1):
         for i in range(1, count + 1):
-            tensors[f"conv{block}_{i}.weight"] = torch.randn(4, width, 3, 3) / (3 * width**0.5)
+            tensors[f"conv{block}_{i}.weight"] = torch.randn(4, width, 3, 3) / (
+                3 * width**0.5
+            )
             tensors[f"conv{block}_{i}.bias"] = torch.randn(4) / 10
             width = 4
     tensors |= {"fc6.weight": torch.randn(6, 4 * 49) / 14, "fc6.bias": torch.zeros(6)}
@@ -425,14 +521,20 @@ def test_visual_concepts_are_a_noisy_or_over_places(make_sun, tiny_vgg):
     data = load(make_sun())
     made = VisualConcepts(weights=str(tiny_vgg), image_size=300).extract(data)
     t = load_file(tiny_vgg)
-    image = Image.open(data.images[3]).convert("RGB").resize((300, 225), Image.Resampling.BILINEAR)
+    image = (
+        Image.open(data.images[3])
+        .convert("RGB")
+        .resize((300, 225), Image.Resampling.BILINEAR)
+    )
     x = torch.zeros(1, 3, 300, 300)
     rgb = torch.tensor(np.array(image), dtype=torch.float32)
     for channel, (source, mean) in enumerate(((2, 103.939), (1, 116.779), (0, 123.68))):
         x[0, channel, :225] = rgb[:, :, source] - mean
     for block, count in enumerate((2, 2, 3, 3, 3), 1):
         for i in range(1, count + 1):
-            x = conv2d(x, t[f"conv{block}_{i}.weight"], t[f"conv{block}_{i}.bias"], padding=1).relu()
+            x = conv2d(
+                x, t[f"conv{block}_{i}.weight"], t[f"conv{block}_{i}.bias"], padding=1
+            ).relu()
         x = max_pool2d(x, 2, ceil_mode=True)
     x = conv2d(x, t["fc6.weight"].reshape(6, 4, 7, 7), t["fc6.bias"]).relu()
     x = conv2d(x, t["fc7.weight"].reshape(6, 6, 1, 1), t["fc7.bias"]).relu()
@@ -440,7 +542,10 @@ def test_visual_concepts_are_a_noisy_or_over_places(make_sun, tiny_vgg):
     assert p.shape[1:] == (4, 4)
     expected = [1 - np.prod([1 - float(v) for v in place.flatten()]) for place in p]
     np.testing.assert_allclose(made.X[3], expected, rtol=1e-4)
-    assert made.background.shape == (5, 7) and made.details["detectors"]["weights"] == "concepts.safetensors"
+    assert (
+        made.background.shape == (5, 7)
+        and made.details["detectors"]["weights"] == "concepts.safetensors"
+    )
 
 
 def test_weights_of_another_network_are_named(make_sun, tiny_vgg, tmp_path):
@@ -449,7 +554,9 @@ def test_weights_of_another_network_are_named(make_sun, tiny_vgg, tmp_path):
     from rsbench.extractors import VisualConcepts
 
     data = load(make_sun())
-    with pytest.raises(UserError, match=r"extractor.weights=FILE.safetensors; .*extractor=precomputed"):
+    with pytest.raises(
+        UserError, match=r"extractor.weights=FILE.safetensors; .*extractor=precomputed"
+    ):
         VisualConcepts().extract(data)
     with pytest.raises(UserError, match="there is no file"):
         VisualConcepts(weights="nowhere.safetensors").extract(data)
@@ -457,38 +564,62 @@ def test_weights_of_another_network_are_named(make_sun, tiny_vgg, tmp_path):
     with pytest.raises(UserError, match="not a readable safetensors file"):
         VisualConcepts(weights=str(tmp_path / "pickle.safetensors")).extract(data)
     tensors = load_file(tiny_vgg)
-    save_file({k: v for k, v in tensors.items() if k != "conv3_2.bias"}, tmp_path / "less.safetensors")
-    with pytest.raises(UserError, match=r"not the weights of a visual-concepts VGG-16: layer conv3_2"):
+    save_file(
+        {k: v for k, v in tensors.items() if k != "conv3_2.bias"},
+        tmp_path / "less.safetensors",
+    )
+    with pytest.raises(
+        UserError, match=r"not the weights of a visual-concepts VGG-16: layer conv3_2"
+    ):
         VisualConcepts(weights=str(tmp_path / "less.safetensors")).extract(data)
     turned = {
-        k: v.permute(0, 2, 3, 1).contiguous() if k.startswith("conv") and v.ndim == 4 else v for k, v in tensors.items()
+        k: v.permute(0, 2, 3, 1).contiguous()
+        if k.startswith("conv") and v.ndim == 4
+        else v
+        for k, v in tensors.items()
     }
     save_file(turned, tmp_path / "turned.safetensors")
-    with pytest.raises(UserError, match=r"layer conv1_1: its weight has shape \(4, 3, 3, 3\)|layer conv1_2"):
+    with pytest.raises(
+        UserError,
+        match=r"layer conv1_1: its weight has shape \(4, 3, 3, 3\)|layer conv1_2",
+    ):
         VisualConcepts(weights=str(tmp_path / "turned.safetensors")).extract(data)
     broken = {**tensors, "fc8.bias": tensors["fc8.bias"] * float("nan")}
     save_file(broken, tmp_path / "nan.safetensors")
     with pytest.raises(UserError, match="NaN or infinite features"):
-        VisualConcepts(weights=str(tmp_path / "nan.safetensors"), image_size=224).extract(data)
+        VisualConcepts(
+            weights=str(tmp_path / "nan.safetensors"), image_size=224
+        ).extract(data)
     tensors["fc7.weight"] = tensors["fc7.weight"][:, :5].contiguous()
     save_file(tensors, tmp_path / "other.safetensors")
     with pytest.raises(UserError, match="layer fc7"):
         VisualConcepts(weights=str(tmp_path / "other.safetensors")).extract(data)
     (tmp_path / "vocabulary.txt").write_text("tree\ntwo\n")
-    with pytest.raises(UserError, match=r"concepts.safetensors: scores of 7 attributes, but the data set has 2"):
-        VisualConcepts(weights=str(tiny_vgg), image_size=224).extract(load(tmp_path / "SUN2012"))
+    with pytest.raises(
+        UserError,
+        match=r"concepts.safetensors: scores of 7 attributes, but the data set has 2",
+    ):
+        VisualConcepts(weights=str(tiny_vgg), image_size=224).extract(
+            load(tmp_path / "SUN2012")
+        )
 
 
 def test_the_stand_in_goes_the_way_of_tags():
     stand_in = SUN(source="simulated")
     drawn, data = stand_in._draw(), stand_in.load()
     np.testing.assert_array_equal(data.Z, drawn.Z)
-    assert data.simulated and data.details["tags"]["tags_as_typed"] > 2 * data.details["tags"]["tags_cleaned"]
+    assert (
+        data.simulated
+        and data.details["tags"]["tags_as_typed"]
+        > 2 * data.details["tags"]["tags_cleaned"]
+    )
     typed = type_tags(drawn.Z[:20], drawn.names.features, 0)
     assert any("_occlulded" in tag for row in typed for tag in row) and any(
         "big " in tag for row in typed for tag in row
     )
-    assert (SUN(source="simulated", matcher="single").load().Z.sum() < data.Z.sum()).all()
+    assert (
+        SUN(source="simulated", matcher="single").load().Z.sum() < data.Z.sum()
+    ).all()
     words = pseudo_words(1000)
     assert len({stem(word) for word in words}) == 1000
 
@@ -500,17 +631,35 @@ def test_explain_lists_every_decision(make_sun, tmp_path):
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     assert any(
-        line.split()[1:] == ["tv", "table", "table,", "tables", "by", "'table';", "typed", "TV", "table_occluded"]
+        line.split()[1:]
+        == [
+            "tv",
+            "table",
+            "table,",
+            "tables",
+            "by",
+            "'table';",
+            "typed",
+            "TV",
+            "table_occluded",
+        ]
         for line in lines
     ), done.stdout
-    assert any("thing" in line and "no term with the stem 'thing'" in line for line in lines)
-    assert any(line.split() == ["terms", "matched", "6", "531"] for line in lines) and "SIMULATED" not in done.stdout
+    assert any(
+        "thing" in line and "no term with the stem 'thing'" in line for line in lines
+    )
+    assert (
+        any(line.split() == ["terms", "matched", "6", "531"] for line in lines)
+        and "SIMULATED" not in done.stdout
+    )
     short = rsbench("data", "explain", "sun", *given, "--top", "2", cwd=tmp_path)
     assert "6 more; --top 0 for all" in short.stdout
     assert "typed TV table_occluded" in done.stdout
     stand_in = rsbench("data", "explain", "sun", cwd=tmp_path)
     assert "SIMULATED tags" in stand_in.stdout and "271,737" in stand_in.stdout
-    assert "no tags to explain" in rsbench("data", "explain", "cub", cwd=tmp_path).stderr
+    assert (
+        "no tags to explain" in rsbench("data", "explain", "cub", cwd=tmp_path).stderr
+    )
 
 
 def test_a_whole_command_on_a_real_layout(make_sun, tiny_vgg, tmp_path):
@@ -522,20 +671,36 @@ def test_a_whole_command_on_a_real_layout(make_sun, tiny_vgg, tmp_path):
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "SIMULATED" not in done.stdout and "Tags: tags as typed 8" in done.stdout
-    assert "Classes: 3, in the paper's sun 41" in done.stdout and "paper @" not in done.stdout
+    assert (
+        "Classes: 3, in the paper's sun 41" in done.stdout
+        and "paper @" not in done.stdout
+    )
     info = json.loads((tmp_path / "out" / "0" / "run.json").read_text())
-    assert info["classes"] == 3 and info["data"]["details"]["tags"]["left out, encoding"] == 4
+    assert (
+        info["classes"] == 3
+        and info["data"]["details"]["tags"]["left out, encoding"] == 4
+    )
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("experiment", ["sun", "sun_stream", "sun_classes", "c_scan"])
 def test_the_papers_experiments_run_on_the_stand_in(experiment, tmp_path):
     done = rsbench(
-        f"+experiment={experiment}", "seeds=1", "tracking=none", "hydra.sweep.dir=out", cwd=tmp_path, timeout=300
+        f"+experiment={experiment}",
+        "seeds=1",
+        "tracking=none",
+        "hydra.sweep.dir=out",
+        cwd=tmp_path,
+        timeout=300,
     )
     assert done.returncode == 0, done.stderr
-    assert "sun (SIMULATED)" in done.stdout and (tmp_path / "out" / "curves.png").exists()
+    assert (
+        "sun (SIMULATED)" in done.stdout and (tmp_path / "out" / "curves.png").exists()
+    )
     assert ("paper @20" in done.stdout) == (experiment == "sun")
-    counts = {json.loads(path.read_text())["classes"] for path in (tmp_path / "out").glob("*/run.json")}
+    counts = {
+        json.loads(path.read_text())["classes"]
+        for path in (tmp_path / "out").glob("*/run.json")
+    }
     expected = {"sun": {41}, "sun_stream": {100}, "c_scan": {41}}
     assert counts == expected.get(experiment, {13, 21, 34, 41, 54, 62, 72, 83, 110})

@@ -22,7 +22,9 @@ PROTOCOL = {"name": "per_class", "samples_per_class": 4, "test": "rest"}
 @pytest.fixture
 def tuned_spec(spec):
     grid = {"learner": {"C": [1e-5, 1.0, 100.0]}}
-    return spec(dataset=SMALL, protocol=PROTOCOL, learner={"name": "ellipsotron"}, tune=grid)
+    return spec(
+        dataset=SMALL, protocol=PROTOCOL, learner={"name": "ellipsotron"}, tune=grid
+    )
 
 
 def test_the_candidate_with_the_lowest_error_on_held_out_classes_is_taken(tuned_spec):
@@ -32,29 +34,47 @@ def test_the_candidate_with_the_lowest_error_on_held_out_classes_is_taken(tuned_
     for C in (1e-5, 1.0, 100.0):
         config = {**tuned_spec.config, "learner": {"name": "ellipsotron", "C": C}}
         trial = dataclasses.replace(tuned_spec, config=config)
-        errors[C] = np.mean([run_seed(trial, held, s).rows[-1]["cumulative_error"] for s in range(SEEDS)])
+        errors[C] = np.mean(
+            [
+                run_seed(trial, held, s).rows[-1]["cumulative_error"]
+                for s in range(SEEDS)
+            ]
+        )
     chosen, values = tune(tuned_spec, data)
-    assert values == {"learner.C": min(errors, key=errors.get)} and len(set(errors.values())) > 1
-    assert chosen.config["learner"]["C"] == values["learner.C"] and "C" not in tuned_spec.config["learner"]
+    assert (
+        values == {"learner.C": min(errors, key=errors.get)}
+        and len(set(errors.values())) > 1
+    )
+    assert (
+        chosen.config["learner"]["C"] == values["learner.C"]
+        and "C" not in tuned_spec.config["learner"]
+    )
 
 
 def test_the_choice_does_not_depend_on_the_tested_classes(tuned_spec, rng):
     data = tuned_spec.load()
-    other = dataclasses.replace(data, X=rng.permuted(data.X, axis=0), y=rng.permutation(data.y), Z=~data.Z)
+    other = dataclasses.replace(
+        data, X=rng.permuted(data.X, axis=0), y=rng.permutation(data.y), Z=~data.Z
+    )
     assert tune(tuned_spec, data)[1] == tune(tuned_spec, other)[1]
 
 
 def test_nothing_to_tune_is_nothing_done(spec):
     plain = spec(dataset=SMALL)
     assert tune(plain, plain.load()) == (plain, {}) and candidates(None) == []
-    both = candidates({"learner": {"C": [1, 2]}, "aggregator": {"scope": ["teacher", "seen"]}})
+    both = candidates(
+        {"learner": {"C": [1, 2]}, "aggregator": {"scope": ["teacher", "seen"]}}
+    )
     assert len(both) == 4 and both[0] == {"learner.C": 1, "aggregator.scope": "teacher"}
 
 
 @pytest.mark.parametrize(
     ("grid", "words"),
     [
-        ({"dataset": {"draw": [1, 2]}}, "tune.dataset: only parameters of learner and aggregator"),
+        (
+            {"dataset": {"draw": [1, 2]}},
+            "tune.dataset: only parameters of learner and aggregator",
+        ),
         ({"learner": {"C": 1}}, r"tune.learner.C=1, expected a list"),
         ({"learner": {"C": []}}, r"tune.learner.C=\[\], expected a list"),
         ({"learner": {"name": ["lean", "svm_ff"]}}, "tune.learner.name"),
@@ -74,13 +94,24 @@ def test_data_without_held_out_classes_are_named(tuned_spec):
 
 def test_a_run_records_what_was_chosen(tmp_path):
     words = [f"dataset.{key}={value}" for key, value in SMALL.items() if key != "name"]
-    words += ["protocol.samples_per_class=4", "seeds=2", "tracking=none", "+tune.learner.C=[0.00001,1]"]
+    words += [
+        "protocol.samples_per_class=4",
+        "seeds=2",
+        "tracking=none",
+        "+tune.learner.C=[0.00001,1]",
+    ]
     done = rsbench(*words, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     (run,) = find(tmp_path)
-    assert set(run.info["tuned"]) == {"0", "1"} and run.info["tuned"]["0"].keys() == {"learner.C"}
+    assert set(run.info["tuned"]) == {"0", "1"} and run.info["tuned"]["0"].keys() == {
+        "learner.C"
+    }
     wrong = rsbench(*words[:-1], "+tune.learner.Q=[1]", cwd=tmp_path)
-    assert wrong.returncode == 1 and "Q" in wrong.stderr and "Traceback" not in wrong.stderr
+    assert (
+        wrong.returncode == 1
+        and "Q" in wrong.stderr
+        and "Traceback" not in wrong.stderr
+    )
 
 
 def test_arrays_with_a_labelled_background_can_be_tuned_on(tmp_path, rng):
@@ -90,13 +121,23 @@ def test_arrays_with_a_labelled_background_can_be_tuned_on(tmp_path, rng):
         "Z": rng.random((8, 3)) < 0.5,
         "background": rng.random((6, 3)),
     }
-    labels = {"background_y": np.arange(6) % 3, "background_Z": rng.random((6, 3)) < 0.5}
+    labels = {
+        "background_y": np.arange(6) % 3,
+        "background_Z": rng.random((6, 3)) < 0.5,
+    }
     np.savez(tmp_path / "good.npz", **content, **labels)
     held = arrays.Arrays(str(tmp_path / "good.npz")).load().validation
     assert held.X.shape == (6, 3) and held.y.tolist() == [0, 1, 2, 0, 1, 2]
     np.savez(tmp_path / "half.npz", **content, background_y=labels["background_y"])
-    with pytest.raises(UserError, match="half.npz: background_y goes with background, background_y and background_Z"):
+    with pytest.raises(
+        UserError,
+        match="half.npz: background_y goes with background, background_y and background_Z",
+    ):
         arrays.Arrays(str(tmp_path / "half.npz")).load()
-    np.savez(tmp_path / "short.npz", **content, **{**labels, "background_Z": labels["background_Z"][:4]})
+    np.savez(
+        tmp_path / "short.npz",
+        **content,
+        **{**labels, "background_Z": labels["background_Z"][:4]},
+    )
     with pytest.raises(UserError, match="short.npz, background: Z has shape"):
         arrays.Arrays(str(tmp_path / "short.npz")).load()

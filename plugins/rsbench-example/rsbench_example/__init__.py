@@ -34,7 +34,11 @@ class Prototypes(Learner):
         self.weights_ = np.full((n_classes, X.shape[1]), float(self.prior))
 
     def _add(self, X, y, relevance):
-        R = np.ones(X.shape) if relevance is None else self._check_rows(relevance, X, "relevance")
+        R = (
+            np.ones(X.shape)
+            if relevance is None
+            else self._check_rows(relevance, X, "relevance")
+        )
         np.add.at(self.sums_, y, R * X)
         np.add.at(self.weights_, y, R)
 
