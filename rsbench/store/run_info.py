@@ -1,0 +1,348 @@
+"""What a record says of its run: typed, versioned, and the only thing others read.
+
+Tables, figures, sentences, resuming and MLflow are made of a `RunInfo` and the run's
+curves. Nothing reads meaning out of `label`, which is for people alone.
+"""
+
+import dataclasses
+import types
+import typing
+from dataclasses import dataclass, field
+from typing import Any
+
+from rsbench.core.components import Told
+from rsbench.errors import UserError
+
+#: The schema of run.json. 1: untyped records of the first releases, upgraded when read.
+SCHEMA = 2
+
+#: Methods of schema 1 that were a method with a control, by their last word.
+_OLD_CONTROLS = ("tuned", "shuffled", "random", "ones", "soft", "seen", "exact")
+
+
+@dataclass(frozen=True)
+class DataInfo:
+    """The data a run learned from, and how they came about.
+
+    Parameters
+    ----------
+    name : str
+        Name of the data set.
+    identity : str
+        Hash of the arrays' content.
+    simulated : bool
+        Whether they are a stand-in for the real ones.
+    learn_on : str
+        The classes learned: `few_shot`, the data set's own, or `validation`.
+    how_to_get_real : str, optional
+        A sentence that tells how to come by the real data.
+    details : dict
+        Facts that a reader of results should know, such as the detectors' quality.
+    """
+
+    name: str
+    identity: str
+    simulated: bool
+    learn_on: str = "few_shot"
+    how_to_get_real: str | None = None
+    details: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def label(self) -> str:
+        """The name as people read it, with the classes where they are not the usual."""
+        if self.learn_on == "validation":
+            return f"{self.name}, validation classes"
+        return self.name
+
+
+@dataclass(frozen=True)
+class SplitSizes:
+    """How many samples a seed's training pool and its test set have."""
+
+    pool: int
+    test: int
+
+
+@dataclass(frozen=True)
+class PluginInfo:
+    """A third-party plugin that was loaded, and what the run uses of it.
+
+    Parameters
+    ----------
+    plugin : str
+        Name of the package, or of the file.
+    version : str, optional
+        Version of the package.
+    sha256 : str
+        Hash of its sources as they were when it was imported.
+    components : tuple of str
+        Those the run uses, as `kind=name`.
+    """
+
+    plugin: str
+    version: str | None = None
+    sha256: str = ""
+    components: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class RunInfo:
+    """One run: a method on a data set under a protocol, over paired seeds.
+
+    Parameters
+    ----------
+    id : str
+        Unique for each record; MLflow knows the run by it.
+    method : str
+        Name of the method, without its control.
+    told : Told
+        What the method is told of its samples beyond their labels.
+    preprocessor : str
+        Name of the preprocessor.
+    fitted_on_stream : bool
+        Whether its statistics come from the stream so far, not from the background.
+    label : str
+        How people call the run. For display alone: nothing is read from it.
+    control : str, optional
+        Name of the control that the method runs under.
+    control_of : str, optional
+        The method that this run is a control of.
+    changed : dict
+        Settings that differ from the method's own in this experiment, by dotted key.
+    built_in : bool
+        Whether all of its components are rsbench's own.
+    experiment : str, optional
+        The experiment that the run is part of.
+    config : dict
+        All settings, nested.
+    overrides : tuple of str
+        The words of the command that made it, to repeat it.
+    tracking : dict, optional
+        Where the run is tracked: `uri` and `experiment`.
+    fingerprint : str
+        Hash of everything that can change a seed's numbers.
+    seeds : tuple of int
+        Numbers of the seeds.
+    draw : int
+        Number of the draw of classes.
+    versions : dict
+        Versions of what computed it.
+    git_commit : str, optional
+        Commit of rsbench's checkout; a + says that it had been edited.
+    data : DataInfo
+        What it learned from.
+    classes : int
+        Number of classes.
+    samples : SplitSizes, optional
+        Sizes of the split; unknown in some old records.
+    unit : str
+        What a step counts.
+    tuned : dict
+        By seed, the values that were chosen for hyperparameters.
+    bound : dict
+        The paper's bound and its scale-free ratio, means over seeds.
+    seconds : float
+        Time it took.
+    plugins : tuple of PluginInfo
+        Third-party plugins that were loaded.
+    reused : tuple of int
+        Seeds that had been computed before.
+    replaces : tuple of str
+        Ids of earlier records that it took the place of.
+    digests : dict
+        sha256 of the record's other files, by name.
+    schema : int
+        Version of this schema.
+    """
+
+    id: str
+    method: str
+    told: Told
+    preprocessor: str
+    label: str
+    config: dict[str, Any]
+    fingerprint: str
+    seeds: tuple[int, ...]
+    data: DataInfo
+    classes: int
+    unit: str
+    fitted_on_stream: bool = False
+    control: str | None = None
+    control_of: str | None = None
+    changed: dict[str, Any] = field(default_factory=dict)
+    built_in: bool = True
+    experiment: str | None = None
+    overrides: tuple[str, ...] = ()
+    tracking: dict[str, str] | None = None
+    draw: int = 0
+    versions: dict[str, str] = field(default_factory=dict)
+    git_commit: str | None = None
+    samples: SplitSizes | None = None
+    tuned: dict[int, dict[str, Any]] = field(default_factory=dict)
+    bound: dict[str, float] = field(default_factory=dict)
+    seconds: float = 0.0
+    plugins: tuple[PluginInfo, ...] = ()
+    reused: tuple[int, ...] = ()
+    replaces: tuple[str, ...] = ()
+    digests: dict[str, str] = field(default_factory=dict)
+    schema: int = SCHEMA
+
+    @property
+    def variant(self) -> str:
+        """The method, with its control where it has one."""
+        if self.control is None:
+            return self.method
+        return f"{self.method} ({self.control})"
+
+    @property
+    def features(self) -> str:
+        """The preprocessor as tables name it."""
+        if self.fitted_on_stream:
+            return f"{self.preprocessor} (seen)"
+        return self.preprocessor
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the plain values that run.json holds."""
+        return dataclasses.asdict(self)
+
+
+def read_info(content: Any, where: str) -> RunInfo:
+    """Return what a run.json says, whatever release wrote it.
+
+    Parameters
+    ----------
+    content : object
+        What the file holds, as JSON has it.
+    where : str
+        The file, for errors.
+
+    Raises
+    ------
+    UserError
+        If something is missing or of another type, or a later release wrote it.
+    """
+    if not isinstance(content, dict):
+        raise UserError(f"{where}: not a record: expected an object with named values")
+    schema = content.get("schema", 1)
+    if not isinstance(schema, int) or schema > SCHEMA:
+        raise UserError(
+            f"{where}: schema {schema!r}, which a later release wrote; "
+            f"this one reads up to {SCHEMA}"
+        )
+    if schema == 1:
+        content = _upgrade(content, where)
+    return _build(RunInfo, content, where)
+
+
+def _upgrade(old: dict[str, Any], where: str) -> dict[str, Any]:
+    """Return a record of schema 1 as schema 2 would have it."""
+    try:
+        method = str(old["method"])
+        config = old["config"]
+        learner = config["learner"]["name"]
+        aggregator = config["aggregator"]["name"]
+        preprocessor = str(old["preprocessor"])
+        data = dict(old["data"])
+    except (KeyError, TypeError) as error:
+        raise UserError(f"{where}: {error} missing, or of another type") from None
+    base, _, last = method.rpartition("_")
+    has_control = bool(base) and last in _OLD_CONTROLS
+    validation = ", validation classes"
+    name = str(data.get("name"))
+    if name.endswith(validation):
+        data["name"] = name.removesuffix(validation)
+        data["learn_on"] = "validation"
+    new = {
+        **old,
+        "schema": SCHEMA,
+        "method": base if has_control else method,
+        "control": last if has_control else None,
+        "control_of": base if has_control else None,
+        "told": _told_by_names(learner, aggregator),
+        "preprocessor": preprocessor.removesuffix(" (seen)"),
+        "fitted_on_stream": preprocessor.endswith(" (seen)"),
+        "changed": _changed_by_words(old.get("overrides") or ()),
+        "built_in": not any(
+            plugin.get("components") for plugin in old.get("plugins", ())
+        ),
+        "data": data,
+    }
+    known = {each.name for each in dataclasses.fields(RunInfo)}
+    return {key: value for key, value in new.items() if key in known}
+
+
+def _told_by_names(learner: str, aggregator: str) -> str:
+    """Return what a method of schema 1 was told, as its built-in names decide it."""
+    if learner in ("svm_ff", "svm_ff_batch"):
+        return Told.VOTES
+    if learner == "lean" or aggregator == "none":
+        return Told.NOTHING
+    if aggregator in ("class_soft", "class_threshold", "cross_classes"):
+        return Told.CLASS_VOTES
+    return Told.VOTES
+
+
+def _changed_by_words(words: typing.Iterable[Any]) -> dict[str, str]:
+    """Return the settings that schema 1 kept as the words of a command."""
+    changed = {}
+    for word in words:
+        key, _, value = str(word).partition("=")
+        if key.lstrip("+") not in ("experiment", "method", "preprocessor"):
+            changed[key.lstrip("+")] = value
+    return changed
+
+
+def _build(cls: type, content: Any, where: str, at: str = "") -> Any:
+    """Return a dataclass from plain values, or say which of them is wrong."""
+    if not isinstance(content, dict):
+        raise UserError(f"{where}: {at or 'the record'} is not as expected: damaged?")
+    hints = typing.get_type_hints(cls)
+    values = {}
+    for each in dataclasses.fields(cls):
+        name = f"{at}.{each.name}" if at else each.name
+        if each.name in content:
+            values[each.name] = _read(hints[each.name], content[each.name], where, name)
+        elif _is_required(each):
+            raise UserError(f"{where}: {name} is missing: damaged, or of another version")
+    return cls(**values)
+
+
+def _is_required(each: dataclasses.Field) -> bool:
+    no_default = each.default is dataclasses.MISSING
+    return no_default and each.default_factory is dataclasses.MISSING
+
+
+def _read(hint: Any, value: Any, where: str, name: str) -> Any:
+    """Return a plain value as its type hint says, or raise an error that names it."""
+    origin = typing.get_origin(hint)
+    arguments = typing.get_args(hint)
+    wrong = UserError(
+        f"{where}: {name} is {value!r:.80}, not as expected: damaged, or of another version"
+    )
+    if origin in (typing.Union, types.UnionType):
+        if value is None:
+            return None
+        return _read(arguments[0], value, where, name)
+    if dataclasses.is_dataclass(hint):
+        return _build(typing.cast(type, hint), value, where, name)
+    if origin is tuple:
+        if not isinstance(value, (list, tuple)):
+            raise wrong
+        return tuple(_read(arguments[0], item, where, name) for item in value)
+    if origin is dict:
+        if not isinstance(value, dict):
+            raise wrong
+        try:
+            return {arguments[0](key): item for key, item in value.items()}
+        except ValueError:
+            raise wrong from None
+    if hint is Told:
+        if value not in list(Told):
+            raise wrong
+        return Told(value)
+    is_bool = isinstance(value, bool)
+    if hint is float and isinstance(value, (int, float)) and not is_bool:
+        return float(value)
+    if not isinstance(value, hint) or (hint is int and is_bool):
+        raise wrong
+    return value
