@@ -2,48 +2,67 @@
 
     L <= L^ + 2 |w*| max_i sqrt(|x_i|_{S_i^-1}) sqrt(2/n) + M sqrt(log(1/delta) / (2n))
 
-As printed it has slips: sqrt(|x|) is not homogeneous, theorem and proof differ by a factor of 2, L^ is a sum where L
-is a mean, and scaling relevance down improves it for free, which class-soft's normalisation does. So no conclusion
-is rested on it. The ratio max|r*x| / max|x|, with relevance scaled to a largest value of 1, says without these how
+As printed it has slips: sqrt(|x|) is not homogeneous, theorem and proof differ by a
+factor of 2, L^ is a sum where L is a mean, and scaling relevance down improves it for
+free, which class-soft's normalisation does. So no conclusion is rested on it. The ratio
+max|r*x| / max|x|, with relevance scaled to a largest value of 1, says without these how
 much of the samples' length annotations leave.
 """
 
 import math
-from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
-
-from rsbench.core.measures import hinge, margins
 
 #: The bound is to hold with probability 1 - DELTA.
 DELTA = 0.05
 
 
-def bound(
-    learner: Any, blocks: Iterable[tuple[np.ndarray, np.ndarray, np.ndarray | None]]
-) -> dict[str, float]:
-    """The bound as printed and the ratio; nothing for a learner that is not linear.
+class Bound:
+    """Gather along the stream what the bound is made of.
 
-    `blocks` are the samples learned from, so many at a time: features, labels and relevance. For w* stand the learned
-    weights, for M the largest loss among the samples.
+    For w* stand the weights at the end. L^ is the sum of the losses suffered along the
+    stream, each before its update, and M the largest of them: no second pass is made.
     """
-    W = getattr(learner, "coef_", None)
-    if not isinstance(W, np.ndarray) or W.ndim != 2 or len(W) != len(learner.classes_):
-        return {}
-    n, total, worst, length, scaled, largest = 0, 0.0, 0.0, 0.0, 0.0, 0.0
-    for X, y, R in blocks:
-        if W.shape[1] != X.shape[1]:
-            return {}
-        loss = hinge(margins(learner.decision_function(X), y, len(W)))
-        n, total, worst = n + len(X), total + loss.sum(), max(worst, loss.max())
-        length = max(length, np.linalg.norm(X, axis=1).max())
-        scaled = max(scaled, np.linalg.norm(X if R is None else R * X, axis=1).max())
-        largest = max(largest, 1.0 if R is None else R.max())
-    complexity = 2 * np.linalg.norm(W) * math.sqrt(scaled) * math.sqrt(2 / n)
-    return {
-        "as_printed": float(
-            total + complexity + worst * math.sqrt(math.log(1 / DELTA) / (2 * n))
-        ),
-        "scale_free_ratio": float(scaled / largest / length) if length > 0 else 0.0,
-    }
+
+    def __init__(self) -> None:
+        self._n = 0
+        self._total_loss = 0.0
+        self._largest_loss = 0.0
+        self._longest = 0.0
+        self._longest_scaled = 0.0
+        self._largest_relevance = 0.0
+
+    def see(self, X: np.ndarray, R: np.ndarray | None, losses: np.ndarray) -> None:
+        """Take note of samples, their relevance and the losses suffered on them."""
+        self._n += len(X)
+        self._total_loss += float(losses.sum())
+        self._largest_loss = max(self._largest_loss, float(losses.max()))
+        # Without relevance S is the identity: all features count in full.
+        scaled = X
+        largest_relevance = 1.0
+        if R is not None:
+            scaled = R * X
+            largest_relevance = float(R.max())
+        self._longest = max(self._longest, _longest_row(X))
+        self._longest_scaled = max(self._longest_scaled, _longest_row(scaled))
+        self._largest_relevance = max(self._largest_relevance, largest_relevance)
+
+    def value(self, W: np.ndarray) -> dict[str, float]:
+        """Return the bound as printed and the ratio, for the weights at the end."""
+        n = self._n
+        # The root of a norm, not of its square: one of the slips, kept as printed.
+        length = math.sqrt(self._longest_scaled)
+        complexity = 2 * float(np.linalg.norm(W)) * length * math.sqrt(2 / n)
+        confidence = self._largest_loss * math.sqrt(math.log(1 / DELTA) / (2 * n))
+        # Samples of zeros alone have no length to leave any of.
+        ratio = 0.0
+        if self._longest > 0:
+            ratio = self._longest_scaled / self._largest_relevance / self._longest
+        return {
+            "as_printed": self._total_loss + complexity + confidence,
+            "scale_free_ratio": ratio,
+        }
+
+
+def _longest_row(X: np.ndarray) -> float:
+    return float(np.linalg.norm(X, axis=1).max())

@@ -9,13 +9,14 @@ import copy
 import enum
 import functools
 import inspect
+import types
 from collections.abc import Callable
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
 from rsbench.core.data import Data
-from rsbench.errors import UserError
+from rsbench.errors import UserError, did_you_mean
 
 
 class Told(enum.StrEnum):
@@ -26,7 +27,7 @@ class Told(enum.StrEnum):
     CLASS_VOTES = "class votes"
 
 
-class NotStored(UserError, AttributeError):
+class NotStoredError(UserError, AttributeError):
     """A parameter that the constructor was to store and did not."""
 
 
@@ -41,6 +42,7 @@ class Component:
     #: its own: a fast way to do what the class above did is a wrong way to do this.
     shortcuts: ClassVar[dict[str, tuple[str, ...]]] = {}
 
+    #: By shortcut, the methods that it stood for when this class was made.
     _stood_for: ClassVar[dict[str, tuple[Any, ...]]] = {}
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -48,6 +50,8 @@ class Component:
         stood_for = dict(cls._stood_for)
         for shortcut, methods in cls.shortcuts.items():
             behaviour = tuple(getattr(cls, method, None) for method in methods)
+            # A plugin that derives from Lean and overrides `partial_fit` would else be
+            # run by Lean's `prequential`, and its own method never be called.
             inherited_past_a_change = (
                 shortcut not in vars(cls)
                 and shortcut in stood_for
@@ -59,18 +63,19 @@ class Component:
         cls._stood_for = stood_for
 
     def __getattr__(self, name: str) -> Any:
-        # Reached only where there is no such attribute.
-        if name in _constructors_parameters(type(self)):
-            raise NotStored(
-                f"{type(self).__name__} has no '{name}', which its constructor is to "
-                f"store: set self.{name} there, or call super().__init__()"
-            )
-        raise AttributeError(
-            f"'{type(self).__name__}' object has no attribute '{name}'"
-        )
+        # Reached only where there is no such attribute. A forgotten `self.C = C` shows
+        # far from the constructor, so it is named here.
+        cls: Any = type(self)
+        if name in _constructors_parameters(cls):
+            raise _not_stored(cls, name)
+        raise AttributeError(f"'{cls.__name__}' object has no attribute '{name}'")
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the constructor's parameters and their values."""
+        """Return the constructor's parameters and their values.
+
+        `deep` is scikit-learn's, for estimators inside of estimators. There are none
+        here, so it changes nothing.
+        """
         return {name: getattr(self, name) for name in parameter_names(type(self))}
 
     def set_params(self, **params: Any) -> Self:
@@ -131,7 +136,7 @@ class Preprocessor(Component):
 
 
 class Protocol(Component):
-    """Decide which samples are learned from, in which order, and which are tested on."""
+    """Decide which samples are learned from, in which order, and which test it."""
 
     required = ("plan",)
 
@@ -213,71 +218,161 @@ class Learner(Component):
 
 
 class _Adopted:
-    """A component of no base class: what it lacks is as its kind's base class has it."""
+    """Stand for a component of no base class, and lend it its kind's defaults."""
 
     def __init__(self, component: Any, base: type[Component]):
         self._component = component
         self._base = base
 
+    def __copy__(self) -> "_Adopted":
+        # A copy's component is its own too: an aggregator's copy keeps what it sees.
+        return _Adopted(copy.copy(self._component), self._base)
+
     def __getattr__(self, name: str) -> Any:
+        # Unpickling asks before either is set: looking it up in itself would not end.
+        if name in ("_component", "_base"):
+            raise AttributeError(name)
         try:
             return getattr(self._component, name)
         except AttributeError:
-            return getattr(self._base, name)
+            default = getattr(self._base, name)
+        if inspect.isfunction(default):  # a method of the base, for this component
+            return types.MethodType(default, self)
+        return default
 
     def __call__(self, *args: Any) -> Any:
         return self._component(*args)
 
 
 def adopt(component: Any, base: type[Component]) -> Any:
-    """Return the component as one of its kind, whatever class it is of."""
+    """Return the component as one of its kind, whatever class it is of.
+
+    Parameters
+    ----------
+    component : object
+        An instance of the base class, which is returned as it is; or of any class
+        that has the kind's required methods.
+    base : type
+        The base class of the kind, such as `Learner`.
+
+    Raises
+    ------
+    UserError
+        If a required method is missing.
+    """
     if isinstance(component, base):
         return component
     for method in base.required:
         if not callable(getattr(component, method, None)):
             kind = base.__name__.lower()
+            article = "an" if kind[0] in "aeiou" else "a"
             raise UserError(
-                f"{type(component).__name__} has no {method}, which a {kind} needs"
+                f"{type(component).__name__} has no {method}, "
+                f"which {article} {kind} needs"
             )
     return _Adopted(component, base)
 
 
+def name_of(component: Any) -> str:
+    """Return the name of a component's class, adopted or not."""
+    if isinstance(component, _Adopted):
+        component = component._component
+    return type(component).__name__
+
+
 def parameter_names(cls: type) -> list[str]:
-    """Return the names of a constructor's parameters."""
-    if cls.__init__ is object.__init__:  # whose signature says *args
-        return []
-    parameters = inspect.signature(cls.__init__).parameters.values()
-    open_ended = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    named = [p.name for p in parameters if p.kind not in open_ended]
-    return named[1:]  # without self
+    """Return the names of a constructor's parameters.
+
+    Raises
+    ------
+    UserError
+        If it takes any number of them: a copy would lose them, and results would not
+        be known by them.
+    """
+    try:
+        signature = inspect.signature(cls)
+    except ValueError:  # of a class that is not written in Python
+        raise UserError(
+            f"the parameters of {cls.__name__} cannot be made out: "
+            "put it into a class of your own"
+        ) from None
+    names = []
+    for parameter in signature.parameters.values():
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            raise UserError(
+                f"the constructor of {cls.__name__} takes *{parameter.name}: "
+                "spell its parameters out"
+            )
+        names.append(parameter.name)
+    return names
 
 
 def parameters_of(component: Any) -> dict[str, Any]:
-    """Return a component's parameters and their values, whatever class it is of."""
+    """Return a component's parameters and their values, whatever class it is of.
+
+    Raises
+    ------
+    NotStoredError
+        If the constructor did not store one of them under its name.
+    """
+    if inspect.isfunction(component):
+        return {}
+    # A scikit-learn estimator knows best what its own parameters are.
     if callable(getattr(component, "get_params", None)):
         return component.get_params(deep=False)
-    stored = vars(component)
-    return {
-        name: stored[name]
-        for name in parameter_names(type(component))
-        if name in stored
-    }
+    params = {}
+    for name in parameter_names(type(component)):
+        try:
+            params[name] = getattr(component, name)
+        except AttributeError:
+            raise _not_stored(type(component), name) from None
+    return params
 
 
 def fresh(component: Any, **changes: Any) -> Any:
-    """Return an untrained copy of a component, with other parameters where named."""
+    """Return an untrained copy of a component, with other parameters where named.
+
+    Parameters
+    ----------
+    component : object
+        Trained or not; it stays as it is.
+    **changes
+        New values of parameters.
+
+    Raises
+    ------
+    UserError
+        If there is no such parameter; the nearest name is suggested.
+    """
+    if inspect.isfunction(component):  # as a corruption may be: it remembers nothing
+        return component
     params = parameters_of(component)
-    if not params and not changes:  # it may keep its settings in some other way
-        return copy.deepcopy(component)
+    for name in changes:
+        if name not in params:
+            raise UserError(
+                f"{type(component).__name__} has no parameter '{name}'. "
+                f"{did_you_mean(name, params)}"
+            )
     return type(component)(**{**params, **changes})
+
+
+def _not_stored(cls: type, name: str) -> NotStoredError:
+    return NotStoredError(
+        f"{cls.__name__} has no '{name}', which its constructor is to store: "
+        f"set self.{name} there, or call super().__init__()"
+    )
 
 
 @functools.cache
 def _constructors_parameters(cls: type) -> set[str]:
-    """Return what constructors are to store: a class's own, and those above it."""
+    """Return what constructors are to store: a class's own, and those above it.
+
+    Those above count since a subclass may forget to call `super().__init__()`.
+    """
     names: set[str] = set()
     for each in cls.__mro__:
         constructor = vars(each).get("__init__")
         if inspect.isfunction(constructor):
-            names.update(list(inspect.signature(constructor).parameters)[1:])
+            _, *parameters = inspect.signature(constructor).parameters  # but for self
+            names.update(parameters)
     return names

@@ -1,92 +1,232 @@
-"""The test set's margins along the stream, for no more work than the learner's change asks for."""
+"""Predictions and what they are made from: features alone, never annotations."""
 
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from rsbench.core.data import in_blocks
+from rsbench.core.components import name_of
+from rsbench.core.data import Data, in_blocks, release
 from rsbench.core.measures import margins
-from rsbench.learners import LinearLearner
+from rsbench.errors import UserError
 
-#: The test set's features and scores are kept from one test to the next if each takes no more than this.
-_KEPT_BYTES = 1 << 28
+#: The test set's features and scores are kept from one test to the next if each takes
+#: no more than this, 256 MiB.
+KEPT_BYTES = 1 << 28
+
+
+def is_fitted_on_stream(preprocessor: Any) -> bool:
+    """Tell whether a preprocessor's statistics come from the stream so far."""
+    return preprocessor.fit is not None and preprocessor.fit_on == "seen"
+
+
+class Features:
+    """Features after preprocessing, whose statistics never come from test samples.
+
+    Parameters
+    ----------
+    data : Data
+        Samples with features, and the background that statistics may come from.
+    preprocessor : Preprocessor
+        Changes features. One that learns says in `fit_on` from which samples.
+    precision : str
+        `data`, as the features come, or `float32` or `float64`.
+    """
+
+    def __init__(self, data: Data, preprocessor: Any, precision: str = "data"):
+        self._X = data.features
+        self._preprocessor = preprocessor
+        self._dtype = self._X.dtype
+        if precision != "data":
+            self._dtype = np.dtype(precision)
+        self._seen: list[int] = []
+        self.width = self._X.shape[1]
+        learns = preprocessor.fit is not None
+        if learns and preprocessor.fit_on not in ("background", "seen"):
+            raise UserError(
+                f"preprocessor.fit_on={preprocessor.fit_on!r}, "
+                "expected background or seen"
+            )
+        #: Whether a sample's features stay the same along the stream.
+        self.constant = not is_fitted_on_stream(preprocessor)
+        if learns and self.constant:
+            self._fit_on_background(data)
+
+    def _fit_on_background(self, data: Data) -> None:
+        if data.background is None:
+            raise UserError(
+                "the preprocessor's statistics come from background data, and the "
+                "data set has none: preprocessor.fit_on=seen takes them from the "
+                "stream so far"
+            )
+        self._preprocessor.fit(data.background)
+
+    def learned(self, block: np.ndarray) -> np.ndarray:
+        """Return samples of the stream, in order.
+
+        With statistics from the stream, each sample is transformed by those up to and
+        including itself.
+        """
+        if self.constant:
+            return self.now(block)
+        rows = []
+        for i in block:
+            self._seen.append(i)
+            if self._preprocessor.partial_fit is not None:
+                self._preprocessor.partial_fit(self._read([i]))
+            else:
+                # All of them anew at each sample: slow, but right for any `fit`.
+                self._preprocessor.fit(self._read(self._seen))
+            rows.append(self.now([i]))
+        return np.concatenate(rows)
+
+    def now(self, rows: np.ndarray | list[int]) -> np.ndarray:
+        """Return any samples, by the statistics of the current step."""
+        return self._preprocessor.transform(self._read(rows))
+
+    def _read(self, rows: np.ndarray | list[int]) -> np.ndarray:
+        read = self._X[rows].astype(self._dtype, copy=False)
+        release(self._X)
+        return read
+
+
+def prequential(
+    learner: Any,
+    X: np.ndarray,
+    y: np.ndarray,
+    classes: np.ndarray,
+    rich: dict[str, np.ndarray],
+    new: bool,
+) -> np.ndarray:
+    """Learn from a block; return the margin of each prediction made just before.
+
+    Parameters
+    ----------
+    learner : Learner
+        What learns. Its own `prequential`, if it has one, does the same faster.
+    X, y : arrays of shape (n, d) and (n,)
+        The block's samples and classes.
+    classes : array of shape (K,)
+        All classes.
+    rich : dict of arrays
+        What the learner asked for, a row for each sample. Predictions get none of it.
+    new : bool
+        Whether the learner has learned nothing yet, and so has no preference: a tie.
+
+    Returns
+    -------
+    array of shape (n,)
+        Margins; zero, a tie, for the first sample of all.
+    """
+    if learner.prequential is not None:
+        before = np.asarray(learner.prequential(X, y, classes=classes, **rich))
+        if before.shape != (len(y),):
+            raise UserError(
+                f"{name_of(learner)}.prequential gave shape {before.shape}, "
+                f"expected {(len(y),)}"
+            )
+        return before
+    # A new learner is not even asked: many of scikit-learn's raise an error then.
+    before = np.zeros(len(y))
+    if learner.batch:
+        if not new:
+            before = margins(learner.decision_function(X), y, len(classes))
+        learner.partial_fit(X, y, classes=classes, **rich)
+        return before
+    for i in range(len(y)):
+        one = slice(i, i + 1)
+        if i > 0 or not new:
+            scores = learner.decision_function(X[one])
+            before[i] = margins(scores, y[one], len(classes))[0]
+        given = {name: rows[one] for name, rows in rich.items()}
+        learner.partial_fit(X[one], y[one], classes=classes, **given)
+    return before
 
 
 class Tests:
     """Margins of the test set, of which the learner is shown features alone.
 
-    A linear learner's score of a class depends on the weights of that class alone. So where only some classes moved
-    since the last test, only those are scored again.
+    A linear learner's score of a class depends on the weights of that class alone. So
+    where only some classes moved since the last test, only those are scored again.
+
+    Parameters
+    ----------
+    learner : Learner
+        What is tested.
+    features : Features
+        Gives the test samples' features.
+    y : array of shape (n,)
+        Classes of all samples.
+    test : array of int
+        The test set's samples.
+    n_classes : int
+        The number of classes.
     """
 
+    __test__ = False  # pytest takes classes of this name for its own
+
     def __init__(
-        self, learner: Any, features: Any, y: np.ndarray, test: np.ndarray, classes: int
+        self,
+        learner: Any,
+        features: Features,
+        y: np.ndarray,
+        test: np.ndarray,
+        n_classes: int,
     ):
-        self._learner, self._features, self._test, self._y, self._classes = (
-            learner,
-            features,
-            test,
-            y,
-            classes,
-        )
-        row_bytes = 8 * max(classes, features.width)
+        self._learner = learner
+        self._features = features
+        self._y = y
+        self._n_classes = n_classes
+        # Of the larger of the two: a row of features, or one of scores.
+        row_bytes = 8 * max(n_classes, features.width)
         self._blocks = list(in_blocks(test, row_bytes))
-        self._keeps = features.constant and row_bytes * len(test) <= _KEPT_BYTES
-        self._kept: list[np.ndarray] = []
-        self._scores: np.ndarray | None = None
-        self._weights: np.ndarray | None = None
+        self._keeps = features.constant and row_bytes * len(test) <= KEPT_BYTES
+        self._kept_features: list[np.ndarray] = []
+        self._kept_scores: np.ndarray | None = None
+        #: The weights that the kept scores are of.
+        self._kept_weights: np.ndarray | None = None
 
     def margins(self) -> np.ndarray:
-        """Of each test sample, by what the learner knows now."""
-        found = [
-            margins(scores, self._y[rows], self._classes)
-            for rows, scores in zip(self._blocks, self._all_scores(), strict=True)
-        ]
+        """Return the margin of each test sample, by what the learner knows now."""
+        found = []
+        for rows, scores in zip(self._blocks, self._scores(), strict=True):
+            found.append(margins(scores, self._y[rows], self._n_classes))
         return np.concatenate(found)
 
-    def _all_scores(self) -> Iterator[np.ndarray]:
-        """Scores of each block."""
-        if (
-            self._keeps
-            and self._classes > 2
-            and _is_plainly_linear(type(self._learner))
-        ):
-            yield from np.split(
-                self._kept_scores(),
-                np.cumsum([len(rows) for rows in self._blocks])[:-1],
-            )
+    def _scores(self) -> Iterator[np.ndarray]:
+        """Yield the scores of each block."""
+        # With two classes `decision_function` gives a difference, not a class's score.
+        is_linear = self._learner.weights is not None and self._n_classes > 2
+        if self._keeps and is_linear:
+            ends = np.cumsum([len(rows) for rows in self._blocks])
+            yield from np.split(self._linear_scores(), ends[:-1])
             return
-        yield from map(self._learner.decision_function, self._shown())
+        for X in self._shown():
+            yield self._learner.decision_function(X)
 
     def _shown(self) -> Iterator[np.ndarray]:
-        """Features of each block, by the preprocessor's statistics of now."""
-        if self._keeps and not self._kept:
-            self._kept = [self._features.now(rows) for rows in self._blocks]
-        yield from self._kept or map(self._features.now, self._blocks)
+        """Yield the features of each block, by the preprocessor's statistics of now."""
+        if not self._keeps:
+            for rows in self._blocks:
+                yield self._features.now(rows)
+            return
+        if not self._kept_features:
+            self._kept_features = [self._features.now(rows) for rows in self._blocks]
+        yield from self._kept_features
 
-    def _kept_scores(self) -> np.ndarray:
-        W: np.ndarray = self._learner.coef_
-        if self._scores is None or self._weights is None:
+    def _linear_scores(self) -> np.ndarray:
+        """Return all scores, computing anew those of classes whose weights moved."""
+        W: np.ndarray = self._learner.weights()
+        if self._kept_scores is None or self._kept_weights is None:
             moved = np.arange(len(W))
         else:
-            moved = np.flatnonzero((self._weights != W).any(axis=1))
-        if self._scores is None or 2 * len(moved) > len(W):
-            self._scores = np.concatenate(
-                [self._learner._scores(X) for X in self._shown()]
-            )
+            moved = np.flatnonzero((self._kept_weights != W).any(axis=1))
+        # One product with all of W is faster than one with more than half of it.
+        if self._kept_scores is None or 2 * len(moved) > len(W):
+            self._kept_scores = np.concatenate([X @ W.T for X in self._shown()])
         elif len(moved):
-            self._scores[:, moved] = np.concatenate(
-                [X @ W[moved].T for X in self._shown()]
-            )
-        self._weights = W.copy()
-        return self._scores
-
-
-def _is_plainly_linear(learner: type) -> bool:
-    """Whether scores are the weights' products with the features, and nothing else."""
-    return (
-        issubclass(learner, LinearLearner)
-        and learner._scores is LinearLearner._scores
-        and learner.decision_function is LinearLearner.decision_function
-    )
+            parts = [X @ W[moved].T for X in self._shown()]
+            self._kept_scores[:, moved] = np.concatenate(parts)
+        # A copy: the learner goes on changing its own.
+        self._kept_weights = W.copy()
+        return self._kept_scores

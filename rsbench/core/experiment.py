@@ -1,323 +1,377 @@
-"""One run, top to bottom: a method on a data set under a protocol, over paired seeds.
+"""One seed of one run, top to bottom: the science, from objects to numbers.
 
-For each seed: plan the stream, make relevance from the training pool's annotations, learn step by
+Plan the stream, make relevance from the training pool's annotations, learn step by
 step, and test after each step on features alone.
 """
 
 import dataclasses
-import inspect
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from rsbench.core.bound import bound
-from rsbench.core.data import Data, check_data, identity, in_blocks, release
-from rsbench.core.evaluation import Tests
-from rsbench.core.measures import error, hinge, prequential, running_mean
+from rsbench.core.bound import Bound
+from rsbench.core.components import (
+    Aggregator,
+    Component,
+    Corruption,
+    Dataset,
+    Extractor,
+    Learner,
+    Preprocessor,
+    Protocol,
+    Told,
+    adopt,
+    fresh,
+    name_of,
+    parameters_of,
+)
+from rsbench.core.data import Data, check_data, identity, in_blocks
+from rsbench.core.evaluation import (
+    Features,
+    Tests,
+    is_fitted_on_stream,
+    prequential,
+)
+from rsbench.core.measures import error, hinge, running_mean
 from rsbench.core.seeds import stream
-from rsbench.core.supervision import Supervision
-from rsbench.corruptions import Full
-from rsbench.errors import UserError, did_you_mean
-from rsbench.plugins.registry import Registry
+from rsbench.core.supervision import Supervision, rich_supervision, what_is_told
+from rsbench.errors import UserError
 
-#: What a learner can ask for by naming it as an argument of `partial_fit`.
-RICH_SUPERVISION = ("relevance", "annotation")
+#: In what features can be learned from; `data` is as they come.
 PRECISIONS = ("data", "float32", "float64")
-NOT_GIVEN_YET = ("view", "brief")
 
-_USUAL_ARGUMENTS = ("X", "y", "classes", "sample_weight")
+#: The base class of each kind of component that decides a seed's numbers.
+KINDS: dict[str, type[Component]] = {
+    "learner": Learner,
+    "aggregator": Aggregator,
+    "preprocessor": Preprocessor,
+    "protocol": Protocol,
+    "annotation": Corruption,
+}
+
+
+@dataclass(frozen=True)
+class Setup:
+    """Everything that decides a seed's numbers, but for the data.
+
+    The components themselves are never trained: each seed gets fresh copies of them.
+
+    Parameters
+    ----------
+    learner, aggregator, preprocessor, protocol, annotation : objects
+        One component of each kind; `annotation` is a corruption of votes.
+    precision : str
+        In what features are learned from and tested: `data`, as they come, or
+        `float32` or `float64`.
+    tune : mapping of str to list
+        By dotted key (`learner.C`), values to choose from on held-out classes.
+    """
+
+    learner: Any
+    aggregator: Any
+    preprocessor: Any
+    protocol: Any
+    annotation: Any
+    precision: str = "data"
+    tune: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+
+    def new(self, kind: str) -> Any:
+        """Return a fresh component of a kind."""
+        return adopt(fresh(getattr(self, kind)), KINDS[kind])
+
+    def new_learner(self, seed: int) -> Any:
+        """Return an untrained learner; its randomness, if any, comes from the seed."""
+        changes = {}
+        params = parameters_of(self.learner)
+        # A state that a user has set stays, the same for all seeds.
+        if "random_state" in params and params["random_state"] is None:
+            state = stream(seed, "initialisation").integers(2**31)
+            changes["random_state"] = int(state)
+        return adopt(fresh(self.learner, **changes), Learner)
+
+    def check(self) -> None:
+        """Raise an error for mistakes that show before any data are read."""
+        for kind, base in KINDS.items():
+            adopt(getattr(self, kind), base)  # which names a missing method
+            self.new(kind).check_params()
+        self.told()
+        if self.precision not in PRECISIONS:
+            expected = ", ".join(PRECISIONS)
+            raise UserError(f"precision={self.precision!r}, expected {expected}")
+
+    def told(self) -> Told:
+        """Return what the method is told of its samples beyond their labels."""
+        return what_is_told(self.learner, self.new("aggregator"))
+
+    def fitted_on_stream(self) -> bool:
+        """Tell whether the preprocessor's statistics come from the stream so far."""
+        return is_fitted_on_stream(self.new("preprocessor"))
+
+    def with_values(self, values: Mapping[str, Any]) -> "Setup":
+        """Return the setup with other parameters, by dotted keys: `learner.C`."""
+        changes: dict[str, dict[str, Any]] = {}
+        for key, value in values.items():
+            kind, _, name = key.partition(".")
+            changes.setdefault(kind, {})[name] = value
+        made = {}
+        for kind, params in changes.items():
+            made[kind] = fresh(getattr(self, kind), **params)
+        return dataclasses.replace(self, **made)
 
 
 @dataclass(frozen=True)
 class SeedResult:
     """What one seed yields, as plain values that JSON can hold.
 
-    Rows of curves, the number of classes, the split's sizes, what was tuned, rows with each class's error at the
-    end, and the paper's bound where it applies.
+    Parameters
+    ----------
+    rows : list of dict
+        The rows of the curves, one for each step.
+    classes : int
+        The number of classes.
+    samples : dict
+        Sizes of the training pool and of the test set.
+    tuned : dict
+        Values chosen for hyperparameters.
+    per_class : list of dict
+        One row for each class: its error at the last step.
+    bound : dict
+        The paper's bound, where it applies.
     """
 
     rows: list[dict[str, float]]
     classes: int
     samples: dict[str, int]
-    tuned: dict[str, float]
+    tuned: dict[str, Any]
     per_class: list[dict[str, Any]]
     bound: dict[str, float]
 
 
-@dataclass(frozen=True)
-class Spec:
-    """A run's components, built afresh for each seed from their names and parameters."""
+def load(dataset: Any, extractor: Any, where: str) -> Data:
+    """Return a data set with features, checked and known by content.
 
-    registry: Registry
-    config: dict[str, Any]
+    Parameters
+    ----------
+    dataset : Dataset or Data
+        Where samples come from.
+    extractor : Extractor
+        Makes features of images; not asked where the data have features.
+    where : str
+        What errors call the data.
 
-    def build(self, kind: str) -> Any:
-        return self.registry.build(kind, self.config[kind])
+    Returns
+    -------
+    Data
+        Its arrays cannot be written to: all methods are to see the same numbers.
+    """
+    data = dataset
+    if not isinstance(data, Data):
+        data = adopt(dataset, Dataset).load()
+    if data.X is None:
+        data = adopt(extractor, Extractor).extract(data)
+    check_data(data, where)
+    return dataclasses.replace(read_only(data), identity=identity(data))
 
-    def learner(self, seed: int) -> Any:
-        """An untrained learner; its randomness, if any, comes from the seed."""
-        params = dict(self.config["learner"])
-        accepted = self.registry.get("learner", params["name"]).parameters
-        if "random_state" in accepted and params.get("random_state") is None:
-            params["random_state"] = int(stream(seed, "initialisation").integers(2**31))
-        return self.registry.build("learner", params)
 
-    def check(self) -> None:
-        """Build everything once, so that a mistake shows before any data are read."""
-        for kind in (
-            "dataset",
-            "extractor",
-            "preprocessor",
-            "protocol",
-            "annotation",
-            "aggregator",
-        ):
-            self.build(kind)
-        rich_supervision(self.learner(0))
-        if self.precision not in PRECISIONS:
-            raise UserError(
-                f"precision={self.precision!r}, expected {', '.join(PRECISIONS)}"
-            )
-
-    @property
-    def precision(self) -> str:
-        """In what features are learned from and tested: as the data has them, or converted."""
-        return self.config.get("precision", "data")
-
-    def load(self) -> Data:
-        """The data, with features, checked and identified by content."""
-        data = self.build("dataset").load()
-        if data.X is None:
-            data = self.build("extractor").extract(data)
-        config = self.config["dataset"]
-        check_data(data, config.get("path") or f"dataset={config['name']}")
-        for array in (data.X, data.y, data.Z, data.visible, data.test, data.background):
-            if (
-                array is not None
-            ):  # shared by all runs of a process: nobody may change them
-                array.flags.writeable = False
-        return dataclasses.replace(data, identity=identity(data))
+def read_only(data: Data) -> Data:
+    """Return the same data, of which nobody can change a number."""
+    locked: dict[str, Any] = {}
+    for name in ("X", "y", "Z", "visible", "test", "background"):
+        array = getattr(data, name)
+        if array is not None:
+            # A view: the arrays of whoever made them stay as they are.
+            locked[name] = array.view()
+            locked[name].flags.writeable = False
+    if data.validation is not None:
+        locked["validation"] = read_only(data.validation)
+    return dataclasses.replace(data, **locked)
 
 
 def run_seed(
-    spec: Spec, data: Data, seed: int, progress: Callable[[float], Any] = float
+    setup: Setup,
+    data: Data,
+    seed: int,
+    progress: Callable[[float], Any] = float,
 ) -> SeedResult:
-    """Learn and test under one seed; `progress` is told the share of it that is done, step by step."""
-    protocol = spec.build("protocol")
+    """Learn and test under one seed.
+
+    Parameters
+    ----------
+    setup : Setup
+        The components.
+    data : Data
+        The samples, with features.
+    seed : int
+        Decides split, order and initialisation.
+    progress : callable
+        Told the share that is done, step by step.
+
+    Raises
+    ------
+    UserError
+        If the learner's scores are not finite, or a component breaks its contract.
+    """
+    # Split and order first, from a stream that no method draws from: within a seed
+    # all methods learn from the same samples in the same order.
+    protocol = setup.new("protocol")
     steps, test = protocol.plan(data.y, data.test, stream(seed, "plan"))
     order = np.concatenate(steps)
     y, classes = _relabel(data.y, np.concatenate([order, test]))
+    # More than what is learned from: a teacher's votes may come from all of it.
     pool = np.setdiff1d(np.flatnonzero(y >= 0), test)
-    Z = _annotate(
-        spec.build("annotation"), data.votes, pool, stream(seed, "annotation")
-    )
+    Z = _corrupt(setup.new("annotation"), data.votes, pool, stream(seed, "annotation"))
 
-    learner, aggregator = spec.learner(seed), spec.build("aggregator")
+    learner = setup.new_learner(seed)
+    aggregator = setup.new("aggregator")
     wanted = rich_supervision(learner)
-    tuned = {}
-    if "relevance" in wanted and hasattr(aggregator, "tune"):
-        tuned = aggregator.tune(_validation(spec, data, y, Z, pool, classes, seed))
+    tuned: dict[str, Any] = {}
+    if "relevance" in wanted and aggregator.tune is not None:
+        tuned = aggregator.tune(_validation(setup, data, y, Z, pool, classes, seed))
     rich = Supervision(wanted, aggregator, Z, y, pool, order)
-    features = Features(data, spec.build("preprocessor"), spec.precision)
+    features = Features(data, setup.new("preprocessor"), setup.precision)
 
-    online = np.empty(0)
+    # Without weights there is no |w*|; and a learner that takes the votes themselves
+    # has no relevance to put into the bound.
+    bound = None
+    if learner.weights is not None and "annotation" not in wanted:
+        bound = Bound()
+
     rows: list[dict[str, float]] = []
-    for before, tested in learn(learner, features, y, classes, steps, test, rich):
+    online = np.empty(0)
+    stages = learn(learner, features, y, classes, steps, test, rich, bound)
+    for before, tested in stages:
+        # Of all samples so far, since the online measures are running means.
         online = np.concatenate([online, before])
         if not (np.isfinite(tested).all() and np.isfinite(before).all()):
             raise UserError(
-                f"the learner's scores are not finite after {len(online)} samples (seed {seed})"
+                f"the learner's scores are not finite after {len(online)} samples "
+                f"(seed {seed})"
             )
-        rows.append(
-            {
-                "seed": seed,
-                "step": len(online) if unit(protocol) == "samples" else len(rows) + 1,
-                "samples": len(online),
-                "test_error": float(error(tested).mean()),
-                "test_loss": float(hinge(tested).sum()),
-                "online_error": float(error(online).mean()),
-                "online_loss": float(hinge(online).mean()),
-            }
-        )
+        step = len(rows) + 1
+        if protocol.unit == "samples":
+            step = len(online)
+        rows.append(_row(seed, step, online, tested))
         progress(len(rows) / len(steps))
-    for measure in ("error", "loss"):
-        means = running_mean(np.array([row[f"test_{measure}"] for row in rows]))
-        for row, mean in zip(rows, means, strict=True):
-            row[f"cumulative_{measure}"] = float(mean)
+    _add_cumulative(rows)
+    bound_values = {}
+    if bound is not None:
+        bound_values = bound.value(learner.weights())
     return SeedResult(
         rows=rows,
         classes=len(classes),
         samples={"pool": len(pool), "test": len(test)},
         tuned=tuned,
         per_class=_per_class(seed, data, test, tested),
-        # A learner that takes the votes themselves has no relevance to put into it.
-        bound={}
-        if "annotation" in wanted
-        else bound(learner, _again(features, y, order, rich)),
+        bound=bound_values,
     )
-
-
-def _per_class(
-    seed: int, data: Data, test: np.ndarray, margin: np.ndarray
-) -> list[dict[str, Any]]:
-    """Each class's share of wrong predictions, by the class's name."""
-    y, names = data.y[test], data.names.classes
-    counts, wrong = np.bincount(y), np.bincount(y, error(margin))
-    return [
-        {
-            "seed": seed,
-            "class": names[c] if names else str(c),
-            "samples": int(counts[c]),
-            "test_error": float(wrong[c] / counts[c]),
-        }
-        for c in np.flatnonzero(counts)
-    ]
-
-
-def _again(
-    features: "Features", y: np.ndarray, order: np.ndarray, rich: Supervision
-) -> Iterator[Any]:
-    """The stream once more, by the preprocessor's last statistics: features, labels, relevance."""
-    rich.restart()
-    for block in in_blocks(order, 8 * features.width):
-        yield features.now(block), y[block], rich.next(len(block)).get("relevance")
 
 
 def learn(
     learner: Any,
-    features: "Features",
+    features: Features,
     y: np.ndarray,
     classes: np.ndarray,
     steps: list[np.ndarray],
     test: np.ndarray,
     rich: Supervision,
+    bound: Bound | None = None,
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Step by step: the margins just before each update, and those of the test set after the step.
+    """Learn step by step, and test after each.
 
-    Test samples meet the learner without anything but their features.
+    Yields
+    ------
+    before : array
+        Margins of the step's samples, each just before its update.
+    tested : array
+        Margins of the test set after the step, by features alone.
     """
-    tests, new = Tests(learner, features, y, test, len(classes)), True
+    tests = Tests(learner, features, y, test, len(classes))
+    new = True
     for step in steps:
         before = []
+        # In blocks, so that a bounded part of a memory-mapped array is read at once.
+        # Online learners learn the same, however the stream is cut.
         for block in in_blocks(step, 8 * features.width):
             given = rich.next(len(block))
-            before.append(
-                prequential(
-                    learner, features.learned(block), y[block], classes, given, new
-                )
-            )
+            X = features.learned(block)
+            margin = prequential(learner, X, y[block], classes, given, new)
+            if bound is not None:
+                bound.see(X, given.get("relevance"), hinge(margin))
+            before.append(margin)
             new = False
         yield np.concatenate(before), tests.margins()
 
 
-class Features:
-    """Features after preprocessing, whose statistics never come from test samples."""
+def _row(
+    seed: int, step: int, online: np.ndarray, tested: np.ndarray
+) -> dict[str, float]:
+    """Return a row of the curves, but for the cumulative measures."""
+    return {
+        "seed": seed,
+        "step": step,
+        "samples": len(online),
+        "test_error": float(error(tested).mean()),
+        "test_loss": float(hinge(tested).sum()),
+        "online_error": float(error(online).mean()),
+        "online_loss": float(hinge(online).mean()),
+    }
 
-    def __init__(self, data: Data, preprocessor: Any, precision: str = "data"):
-        self._X, self._preprocessor = data.features, preprocessor
-        self._dtype = self._X.dtype if precision == "data" else np.dtype(precision)
-        self.width = self._X.shape[1]
-        self._fit_on = (
-            getattr(preprocessor, "fit_on", "background")
-            if hasattr(preprocessor, "fit")
-            else None
+
+def _add_cumulative(rows: list[dict[str, float]]) -> None:
+    """Add to each row the means over the steps so far."""
+    for measure in ("error", "loss"):
+        tested = np.array([row[f"test_{measure}"] for row in rows])
+        for row, mean in zip(rows, running_mean(tested), strict=True):
+            row[f"cumulative_{measure}"] = float(mean)
+
+
+def _per_class(
+    seed: int, data: Data, test: np.ndarray, margin: np.ndarray
+) -> list[dict[str, Any]]:
+    """Return each class's share of wrong predictions, by the class's name."""
+    y = data.y[test]
+    names = data.names.classes
+    counts = np.bincount(y)
+    wrong = np.bincount(y, error(margin))
+    rows = []
+    for c in np.flatnonzero(counts):
+        name = str(c)
+        if names:
+            name = names[c]
+        rows.append(
+            {
+                "seed": seed,
+                "class": name,
+                "samples": int(counts[c]),
+                "test_error": float(wrong[c] / counts[c]),
+            }
         )
-        if self._fit_on not in (None, "background", "seen"):
-            raise UserError(
-                f"preprocessor.fit_on={self._fit_on!r}, expected background or seen"
-            )
-        #: Whether a sample's features stay the same along the stream.
-        self.constant = self._fit_on != "seen"
-        self._seen: list[int] = []
-        if self._fit_on == "background":
-            if data.background is None:
-                raise UserError(
-                    "the preprocessor's statistics come from background data, and the data set has none: "
-                    "preprocessor.fit_on=seen takes them from the stream so far"
-                )
-            preprocessor.fit(data.background)
-
-    def learned(self, block: np.ndarray) -> np.ndarray:
-        """Samples of the stream; with fit_on=seen, each by the statistics up to and including it."""
-        if self._fit_on != "seen":
-            return self.now(block)
-        rows = []
-        for i in block:
-            self._seen.append(i)
-            if hasattr(self._preprocessor, "partial_fit"):
-                self._preprocessor.partial_fit(self._read([i]))
-            else:
-                self._preprocessor.fit(self._read(self._seen))
-            rows.append(self.now([i]))
-        return np.concatenate(rows)
-
-    def now(self, rows: np.ndarray | list[int]) -> np.ndarray:
-        """Any samples, by the statistics of the current step."""
-        return self._preprocessor.transform(self._read(rows))
-
-    def _read(self, rows: np.ndarray | list[int]) -> np.ndarray:
-        read = self._X[rows].astype(self._dtype, copy=False)
-        release(self._X)
-        return read
+    return rows
 
 
-def rich_supervision(learner: Any) -> set[str]:
-    """What the learner asks for, by the arguments of its `partial_fit` beyond scikit-learn's."""
-    for needed in ("partial_fit", "decision_function"):
-        if not callable(getattr(learner, needed, None)):
-            raise UserError(
-                f"{type(learner).__name__} has no {needed}, which a learner needs"
-            )
-    parameters = inspect.signature(learner.partial_fit).parameters.values()
-    open_ended = [
-        p.name for p in parameters if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
-    ]
-    if open_ended:
-        raise UserError(
-            f"{type(learner).__name__}.partial_fit takes *{open_ended[0]}: name what it wants instead"
-        )
-    named = [p.name for p in parameters]
-    asked = [name for name in named if name not in _USUAL_ARGUMENTS]
-    name = type(learner).__name__
-    if hasattr(learner, "brief"):
-        asked.append("brief")
-    for word in asked:
-        if word in NOT_GIVEN_YET:
-            raise UserError(
-                f"{name} asks for '{word}', which this version of rsbench does not give yet"
-            )
-        if word not in RICH_SUPERVISION:
-            raise UserError(
-                f"{name}.partial_fit asks for '{word}'. {did_you_mean(word, RICH_SUPERVISION)}"
-            )
-    return set(asked)
-
-
-def unit(protocol: Any) -> str:
-    """What the protocol's steps count; `samples` makes `step` the number of samples."""
-    return getattr(protocol, "unit", "steps")
-
-
-def _annotate(
-    annotation: Any, Z: np.ndarray, pool: np.ndarray, rng: np.random.Generator
+def _corrupt(
+    corruption: Any, Z: np.ndarray, pool: np.ndarray, rng: np.random.Generator
 ) -> np.ndarray:
-    """The votes with those of the training pool as the annotation leaves them; test samples' play no part."""
-    if isinstance(annotation, Full):  # which leaves them where they are, be it on disk
+    """Return the votes, those of the training pool as the corruption leaves them."""
+    if not corruption.changes_votes:
         return Z
-    votes = np.asarray(annotation(Z[pool], rng))
-    if votes.shape != Z[pool].shape:
+    given = Z[pool]
+    votes = np.asarray(corruption(given, rng))
+    if votes.shape != given.shape:
         raise UserError(
-            f"{type(annotation).__name__} gave votes of shape {votes.shape}, expected {Z[pool].shape}"
+            f"{name_of(corruption)} gave votes of shape {votes.shape}, "
+            f"expected {given.shape}"
         )
+    # A corruption may take votes back, and NaN has no place among booleans.
     changed = Z.astype(np.result_type(Z, votes))
     changed[pool] = votes
     return changed
 
 
 def _relabel(y: np.ndarray, used: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Labels 0..K-1 for the classes in use and -1 for the others, and the K classes."""
+    """Return labels 0..K-1 for the classes in use, -1 for others; and the K classes."""
     present = np.unique(y[used])
     numbers = np.full(int(y.max()) + 1, -1)
     numbers[present] = np.arange(len(present))
@@ -325,7 +379,7 @@ def _relabel(y: np.ndarray, used: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _validation(
-    spec: Spec,
+    setup: Setup,
     data: Data,
     y: np.ndarray,
     Z: np.ndarray,
@@ -333,24 +387,32 @@ def _validation(
     classes: np.ndarray,
     seed: int,
 ) -> Callable[[Any, int], float]:
-    """A way for an aggregator to try a candidate inside the training pool."""
+    """Return a way for an aggregator to try a candidate inside the training pool."""
 
     def validate(candidate: Any, n: int) -> float:
+        """Learn from n samples per class; return the error on the next n."""
+        # The same draw for all candidates, so that they are compared like for like.
         rng = stream(seed, "tuning")
         members = [rng.permutation(pool[y[pool] == c]) for c in classes]
-        if min(map(len, members)) < 2 * n:
+        fewest = min(map(len, members))
+        if fewest < 2 * n:
             raise UserError(
-                f"choosing theta needs {2 * n} samples per class in the training pool, the smallest class has "
-                f"{min(map(len, members))}: give theta a number, theta=4"
+                f"choosing theta needs {2 * n} samples per class in the training pool, "
+                f"the smallest class has {fewest}: give theta a number, theta=4"
             )
-        steps = [
-            rng.permutation([samples[k] for samples in members]) for k in range(2 * n)
-        ]
-        train, held = np.concatenate(steps[:n]), np.concatenate(steps[n:])
-        learner = spec.learner(seed)
-        rich = Supervision(rich_supervision(learner), candidate, Z, y, train, train)
-        features = Features(data, spec.build("preprocessor"), spec.precision)
-        *_, (_, tested) = learn(learner, features, y, classes, [train], held, rich)
+        steps = []
+        for k in range(2 * n):
+            one_of_each = [samples[k] for samples in members]
+            steps.append(rng.permutation(one_of_each))
+        train = np.concatenate(steps[:n])
+        held = np.concatenate(steps[n:])
+        learner = setup.new_learner(seed)
+        wanted = rich_supervision(learner)
+        aggregator = adopt(candidate, Aggregator)
+        rich = Supervision(wanted, aggregator, Z, y, train, train)
+        features = Features(data, setup.new("preprocessor"), setup.precision)
+        # A single step, so that there is a single test, after the last sample.
+        [(_, tested)] = learn(learner, features, y, classes, [train], held, rich)
         return float(error(tested).mean())
 
     return validate

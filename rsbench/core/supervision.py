@@ -1,20 +1,91 @@
 """Rich supervision along the stream: what a learner asks for, block by block."""
 
 import copy
+import inspect
 from typing import Any
 
 import numpy as np
 
+from rsbench.core.components import Told, name_of
 from rsbench.core.data import in_blocks, release
-from rsbench.errors import UserError
+from rsbench.errors import UserError, did_you_mean
+
+#: What a learner can ask for by naming it as an argument of `partial_fit`.
+RICH_SUPERVISION = ("relevance", "annotation")
+
+#: What later releases are to give; asking for it now is told apart from a typo.
+_NOT_GIVEN_YET = ("view", "brief")
+
+#: Arguments that say nothing of what a learner is told.
+_SCIKIT_LEARNS_ARGUMENTS = ("X", "y", "classes", "sample_weight")
+
+
+def rich_supervision(learner: Any) -> set[str]:
+    """Return what a learner asks for, as a pytest test asks for its fixtures.
+
+    It does so by naming arguments of `partial_fit` beyond scikit-learn's.
+
+    Raises
+    ------
+    UserError
+        If it asks for something that a run does not give, or does not say by name.
+    """
+    name = name_of(learner)
+    asked = set()
+    for parameter in inspect.signature(learner.partial_fit).parameters.values():
+        # What it was told is to be in the record, and this does not say what it is.
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            raise UserError(
+                f"{name}.partial_fit takes *{parameter.name}: "
+                "name what it wants instead"
+            )
+        word = parameter.name
+        if word in _SCIKIT_LEARNS_ARGUMENTS:
+            continue
+        if word in _NOT_GIVEN_YET:
+            raise UserError(
+                f"{name} asks for '{word}', which this version of rsbench "
+                "does not give yet"
+            )
+        if word not in RICH_SUPERVISION:
+            raise UserError(
+                f"{name}.partial_fit asks for '{word}'. "
+                f"{did_you_mean(word, RICH_SUPERVISION)}"
+            )
+        asked.add(word)
+    return asked
+
+
+def what_is_told(learner: Any, aggregator: Any) -> Told:
+    """Return what a method is told of its samples beyond their labels."""
+    asked = rich_supervision(learner)
+    if "annotation" in asked:
+        return Told.VOTES
+    if "relevance" in asked:
+        return aggregator.told
+    return Told.NOTHING
 
 
 class Supervision:
-    """Gives the stream's blocks, in order, what the learner asks for and nothing else.
+    """Give the stream's blocks, in order, what the learner asks for and nothing else.
 
-    An aggregator that has `partial_fit` is fitted on the training pool in parts, and one that has `see` is asked for
-    relevance block by block and told what was seen; any other gets all of it at once. A vote that could not be given
-    (NaN) is one not given, but for aggregators that say `takes_missing`.
+    Parameters
+    ----------
+    wanted : set of str
+        What the learner asks for.
+    aggregator : Aggregator
+        Makes relevance of votes. One that has `partial_fit` is fitted on the training
+        pool in parts; one that has `see` is asked for relevance block by block and told
+        what has passed; any other gets all of it at once.
+    Z : array of shape (n, d)
+        Votes of all samples. NaN, a vote that nobody was asked for, is one not given,
+        but for aggregators that say `takes_missing`.
+    y : array of shape (n,)
+        Classes of all samples.
+    pool : array of int
+        The training pool's samples.
+    order : array of int
+        The stream's samples, in order.
     """
 
     def __init__(
@@ -27,67 +98,64 @@ class Supervision:
         order: np.ndarray,
     ):
         self.wanted = wanted
-        self._Z, self._y, self._order = Z, y, order
-        self._given_missing = getattr(aggregator, "takes_missing", False)
+        self._Z = Z
+        self._y = y
+        self._order = order
+        self._passed = 0
+        #: Relevance of the whole stream, of an aggregator that cannot go by blocks.
         self._whole: np.ndarray | None = None
+        # What `see` keeps is this copy's alone: the caller may use its own again.
+        self._aggregator = copy.copy(aggregator)
         if "relevance" in wanted:
-            self._fit(aggregator, pool)
-            if not brings(aggregator, "see", past="relevance"):
-                self._whole = self._relevance(aggregator, order)
-        self._fitted = aggregator
-        self.restart()
-
-    def restart(self) -> None:
-        """Go back to the stream's start."""
-        # What `see` keeps is its copy's alone.
-        self._at, self._aggregator = 0, copy.copy(self._fitted)
+            self._fit(pool)
+            if self._aggregator.see is None:
+                self._whole = self._relevance(order)
 
     def next(self, n: int) -> dict[str, np.ndarray]:
-        """Supervision of the next n samples of the stream."""
-        rows = slice(self._at, self._at + n)
-        block, self._at = self._order[rows], rows.stop
+        """Return the supervision of the next n samples, by the name it is asked for."""
+        rows = slice(self._passed, self._passed + n)
+        block = self._order[rows]
+        self._passed += n
         given = {}
         if "annotation" in self.wanted:
-            given["annotation"] = self._votes(block, missing=False)
+            given["annotation"] = self._votes(block, with_missing=False)
         if self._whole is not None:
             given["relevance"] = self._whole[rows]
         elif "relevance" in self.wanted:
-            given["relevance"] = self._relevance(self._aggregator, block)
-            self._aggregator.see(
-                self._votes(block, self._given_missing), self._y[block]
-            )
+            given["relevance"] = self._relevance(block)
+            # Only then, since `relevance` counts the block's own samples itself.
+            votes = self._votes(block, self._aggregator.takes_missing)
+            self._aggregator.see(votes, self._y[block])
         release(self._Z)
         return given
 
-    def _fit(self, aggregator: Any, pool: np.ndarray) -> None:
+    def _fit(self, pool: np.ndarray) -> None:
+        """Fit the aggregator on the training pool, in parts where it must be."""
+        aggregator = self._aggregator
         parts = list(in_blocks(pool, 8 * self._Z.shape[1]))
-        if len(parts) == 1 or not brings(aggregator, "partial_fit", past="fit"):
-            aggregator.fit(self._votes(pool, self._given_missing), self._y[pool])
-            return
+        if aggregator.partial_fit is None:
+            parts = [pool]
+        # `fit` first: an aggregator may set up there what `partial_fit` goes on with.
         for number, part in enumerate(parts):
-            fit = aggregator.partial_fit if number else aggregator.fit
-            fit(self._votes(part, self._given_missing), self._y[part])
+            votes = self._votes(part, aggregator.takes_missing)
+            if number == 0:
+                aggregator.fit(votes, self._y[part])
+            else:
+                aggregator.partial_fit(votes, self._y[part])
             release(self._Z)
 
-    def _votes(self, rows: np.ndarray, missing: bool) -> np.ndarray:
+    def _votes(self, rows: np.ndarray, with_missing: bool) -> np.ndarray:
         votes = self._Z[rows]
-        return votes if missing or votes.dtype.kind != "f" else np.nan_to_num(votes)
+        if with_missing or votes.dtype.kind != "f":  # only floats can be NaN
+            return votes
+        return np.nan_to_num(votes)
 
-    def _relevance(self, aggregator: Any, rows: np.ndarray) -> np.ndarray:
-        votes = self._votes(rows, self._given_missing)
-        R = np.asarray(aggregator.relevance(votes, self._y[rows]))
+    def _relevance(self, rows: np.ndarray) -> np.ndarray:
+        votes = self._votes(rows, self._aggregator.takes_missing)
+        R = np.asarray(self._aggregator.relevance(votes, self._y[rows]))
         if R.shape != votes.shape:
             raise UserError(
-                f"{type(aggregator).__name__}.relevance gave shape {R.shape}, expected {votes.shape}"
+                f"{name_of(self._aggregator)}.relevance gave shape {R.shape}, "
+                f"expected {votes.shape}"
             )
         return R
-
-
-def brings(aggregator: Any, method: str, past: str) -> bool:
-    """Whether it has the method, and not only inherits it past a change of another that it has to go with."""
-    for cls in type(aggregator).__mro__:
-        if method in vars(cls):
-            return True
-        if past in vars(cls):
-            return False
-    return False

@@ -1,100 +1,117 @@
-"""Settings chosen on held-out classes: never on the classes of the test, nor on any sample of them."""
+"""Hyperparameters chosen on held-out classes: never on those that are reported."""
 
-import copy
 import dataclasses
 import itertools
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from rsbench.core.components import parameters_of
 from rsbench.core.data import Data
-from rsbench.core.experiment import Spec, run_seed
+from rsbench.core.experiment import Setup, run_seed
 from rsbench.errors import UserError
 
-#: Each candidate learns under so many seeds.
+#: Each candidate learns under so many seeds. They need not differ from the run's own:
+#: the samples are of other classes.
 SEEDS = 3
 
-_TUNABLE = ("learner", "aggregator")
+#: Kinds of components whose parameters can be tuned.
+TUNABLE = ("learner", "aggregator")
 
 
-def candidates(grid: dict[str, Any] | None) -> list[dict[str, Any]]:
-    """All combinations of the values to try, by dotted keys; none if there is nothing to tune."""
-    values: dict[str, list[Any]] = {}
-    if not isinstance(grid or {}, dict):
-        raise UserError(
-            f"tune={grid!r}, expected parameters and values to try: +tune.learner.C=[0.1,1,10]"
-        )
-    for kind, parameters in (grid or {}).items():
-        if kind not in _TUNABLE or not isinstance(parameters, dict):
+def check_grid(grid: Mapping[str, Any]) -> None:
+    """Raise an error unless a grid has lists of values, by dotted keys."""
+    for key, tried in grid.items():
+        kind, _, name = key.partition(".")
+        if kind not in TUNABLE or not name:
             raise UserError(
-                f"tune.{kind}: only parameters of {' and '.join(_TUNABLE)} can be tuned, tune.learner.C"
+                f"tune.{key}: only parameters of {' and '.join(TUNABLE)} can be tuned, "
+                "tune.learner.C"
             )
-        for name, tried in parameters.items():
-            if name == "name" or not isinstance(tried, list) or not tried:
-                raise UserError(
-                    f"tune.{kind}.{name}={tried!r}, expected a list of values to try, [0.1,1,10]"
-                )
-            values[f"{kind}.{name}"] = tried
-    values = dict(sorted(values.items()))  # their order decides between equals
-    return (
-        [
-            dict(zip(values, chosen, strict=True))
-            for chosen in itertools.product(*values.values())
-        ]
-        if values
-        else []
-    )
+        # A word is a sequence too, of letters.
+        is_list = isinstance(tried, Sequence) and not isinstance(tried, str)
+        if name == "name" or not is_list or not tried:
+            raise UserError(
+                f"tune.{key}={tried!r}, expected a list of values to try, [0.1,1,10]"
+            )
 
 
-def tune(spec: Spec, data: Data) -> tuple[Spec, dict[str, Any]]:
-    """The spec with the values of the lowest error on held-out classes (the first among equals), and these values."""
-    found = candidates(spec.config.get("tune"))
+def candidates(grid: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
+    """Return all combinations of the values to try; none if there are no values."""
+    if not grid:
+        return []
+    check_grid(grid)
+    # Sorted, since the order of candidates decides between equals.
+    keys = sorted(grid)
+    lists = [grid[key] for key in keys]
+    found = []
+    for chosen in itertools.product(*lists):
+        found.append(dict(zip(keys, chosen, strict=True)))
+    return found
+
+
+def tune(
+    setup: Setup, data: Data, per_class: Callable[[int], Any]
+) -> tuple[Setup, dict[str, Any]]:
+    """Choose the values of the lowest error on held-out classes.
+
+    Parameters
+    ----------
+    setup : Setup
+        The components, and in `tune` the values to try.
+    data : Data
+        Samples, with held-out classes in `validation`.
+    per_class : callable
+        Makes the protocol of so many samples of each class, the rest to test on.
+
+    Returns
+    -------
+    setup : Setup
+        With the chosen values; the first ones among equals.
+    values : dict
+        What was chosen, by dotted key; empty if there is nothing to tune.
+
+    Raises
+    ------
+    UserError
+        If there are no held-out classes, or one of them has too few samples.
+    """
+    found = candidates(setup.tune)
     if not found:
-        return spec, {}
+        return setup, {}
     held = held_out(data)
-    # As many samples of each class as in the run itself, if that leaves as many to test on.
-    steps = min(
-        spec.config["protocol"].get("samples_per_class", 10),
-        int(np.bincount(held.y).min()) // 2,
-    )
+    # As many of each class as in the run itself, if that leaves as many to test on.
+    wanted = parameters_of(setup.protocol).get("samples_per_class", 10)
+    steps = min(wanted, int(np.bincount(held.y).min()) // 2)
     if steps < 1:
         raise UserError(
-            "tune: a held-out class has a single sample, to tune takes two or more of each"
+            "tune: a held-out class has a single sample, "
+            "to tune takes two or more of each"
         )
-    protocol = {"name": "per_class", "samples_per_class": steps, "test": "rest"}
-    trials = [_with(spec, candidate) for candidate in found]
-    errors = [_error(_with(trial, {"protocol": protocol}), held) for trial in trials]
-    best = int(np.argmin(errors))
-    return trials[best], found[best]
+    errors = []
+    for values in found:
+        trial = setup.with_values(values)
+        trial = dataclasses.replace(trial, protocol=per_class(steps))
+        errors.append(_mean_error(trial, held))
+    best = found[int(np.argmin(errors))]  # the first among equals
+    return setup.with_values(best), best
 
 
-def _error(spec: Spec, data: Data) -> float:
-    return float(
-        np.mean(
-            [
-                run_seed(spec, data, seed).rows[-1]["cumulative_error"]
-                for seed in range(SEEDS)
-            ]
-        )
-    )
+def _mean_error(setup: Setup, data: Data) -> float:
+    """Return the cumulative error at the last step, which the run's tables report."""
+    errors = []
+    for seed in range(SEEDS):
+        last = run_seed(setup, data, seed).rows[-1]
+        errors.append(last["cumulative_error"])
+    return float(np.mean(errors))
 
 
 def held_out(data: Data) -> Data:
-    """Annotated samples of other classes, as data of their own."""
+    """Return annotated samples of other classes, as data of their own."""
     if data.validation is None:
         raise UserError(
             "tuning needs annotated samples of other classes, and the data set has none"
         )
+    # The same background, so that a preprocessor has the statistics of the run itself.
     return dataclasses.replace(data.validation, background=data.background)
-
-
-def _with(spec: Spec, values: dict[str, Any]) -> Spec:
-    """A spec with other values, by dotted keys."""
-    config = copy.deepcopy(spec.config)
-    for key, value in values.items():
-        kind, _, name = key.partition(".")
-        if name:
-            config[kind][name] = value
-        else:
-            config[kind] = value
-    return dataclasses.replace(spec, config=config)
