@@ -1,8 +1,8 @@
 """Every extension point, on one page.
 
-A plugin is a module with functions of these names, marked `@rsbench.hookimpl`, each returning
-{name: class}. The parameters of a class's constructor are its configuration; a method
-`check_params()`, if there is one, is called before a run starts.
+A plugin is a module with functions of these names, marked `@rsbench.hookimpl`, each
+returning {name: class}. The parameters of a class's constructor are its configuration.
+The base classes in `rsbench.core.components` say what each kind does.
 """
 
 import pluggy
@@ -12,35 +12,41 @@ hookspec = pluggy.HookspecMarker("rsbench")
 
 @hookspec
 def rsbench_datasets() -> dict[str, type]:
-    """Where samples come from: `load() -> Data`."""
+    """Offer places where samples come from: `load() -> Data`."""
     raise NotImplementedError
 
 
 @hookspec
 def rsbench_extractors() -> dict[str, type]:
-    """From images to features: `extract(data) -> Data`; skipped when the data have features."""
+    """Offer ways from images to features: `extract(data) -> Data`."""
     raise NotImplementedError
 
 
 @hookspec
 def rsbench_preprocessors() -> dict[str, type]:
-    """What is done to features: `transform(X)`; if it learns, `fit(X)`, `fit_on` and optionally `partial_fit(X)`."""
+    """Offer changes of features: `transform(X)`; to learn, `fit(X)` and `fit_on`."""
     raise NotImplementedError
 
 
 @hookspec
 def rsbench_protocols() -> dict[str, type]:
-    """Split and order: `plan(y, test, rng) -> (steps of indices, test indices)`; `unit` names what steps count."""
+    """Offer splits and orders: `plan(y, test, rng) -> steps, test`, all indices."""
+    raise NotImplementedError
+
+
+@hookspec
+def rsbench_corruptions() -> dict[str, type]:
+    """Offer changes of votes, for `annotation=NAME`: called with `(Z, rng)`."""
     raise NotImplementedError
 
 
 @hookspec
 def rsbench_aggregators() -> dict[str, type]:
-    """From votes to relevance: `fit(Z, y)` on the training pool, `relevance(Z, y)`; may have `tune(validate)`."""
+    """Offer ways from votes to relevance: `fit(Z, y)`, `relevance(Z, y)`."""
     raise NotImplementedError
 
 
 @hookspec
 def rsbench_learners() -> dict[str, type]:
-    """What learns: scikit-learn's `partial_fit`, `decision_function`, `predict`; a `random_state` is set by the run."""
+    """Offer what learns: scikit-learn's `partial_fit` and `decision_function`."""
     raise NotImplementedError
