@@ -11,12 +11,15 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from rsbench import __version__
 
 _PACKAGE = Path(__file__).resolve().parent.parent
 
 #: Libraries whose versions can change a number.
 _COMPUTE = ("numpy", "scipy", "torch", "scikit-learn")
+#: Libraries whose versions a record names.
 _VERSIONED = (*_COMPUTE, "hydra-core", "omegaconf", "mlflow", "pluggy")
 
 
@@ -36,7 +39,13 @@ def fingerprint(
         The data's identity, and the names of its classes.
     code : iterable of str
         Hashes of the third-party code that the run uses.
+
+    Returns
+    -------
+    str
+        64 hexadecimal digits.
     """
+    # Another Hydra or MLflow is no reason to compute anything again.
     computing = {}
     for name, version in versions().items():
         if name in _COMPUTE:
@@ -47,14 +56,25 @@ def fingerprint(
         "code": [code_identity(), *code],
         "versions": computing,
     }
-    content = json.dumps(parts, sort_keys=True, default=str)
+    content = json.dumps(parts, sort_keys=True, default=_plain)
     return hashlib.sha256(content.encode()).hexdigest()
+
+
+def _plain(value: Any) -> Any:
+    """Return something that JSON can hold for a parameter that it cannot."""
+    if isinstance(value, np.ndarray):
+        # Printed, a large array is mostly dots: runs with other values would be taken
+        # for the same.
+        content = hashlib.sha256(value.tobytes()).hexdigest()
+        return [value.dtype.str, value.shape, content]
+    return str(value)
 
 
 @functools.cache
 def code_identity() -> str:
     """Return a hash of rsbench's own sources: people edit between releases."""
     digest = hashlib.sha256()
+    # Sorted, since file systems list their files in any order.
     for path in sorted(_PACKAGE.rglob("*.py")):
         name = path.relative_to(_PACKAGE).as_posix()
         digest.update(name.encode() + b"\0" + path.read_bytes())

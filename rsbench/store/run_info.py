@@ -16,8 +16,20 @@ from rsbench.errors import UserError
 #: The schema of run.json. 1: untyped records of the first releases, upgraded when read.
 SCHEMA = 2
 
-#: Methods of schema 1 that were a method with a control, by their last word.
+#: Methods of schema 1, and controls that followed their names: `lean_tuned`.
+_OLD_METHODS = (
+    "class_soft",
+    "class_threshold",
+    "cross_classes",
+    "ellipsotron",
+    "feature_scaling",
+    "lean",
+    "svm_ff",
+)
 _OLD_CONTROLS = ("tuned", "shuffled", "random", "ones", "soft", "seen", "exact")
+
+#: What errors end with.
+_DAMAGED = "damaged, or of another version"
 
 
 @dataclass(frozen=True)
@@ -109,6 +121,9 @@ class RunInfo:
         The method that this run is a control of.
     changed : dict
         Settings that differ from the method's own in this experiment, by dotted key.
+    swept : dict
+        Its values of what its sweep goes over, beside method, control and preprocessor.
+        A value may be the method's own, and so not among those that are changed.
     built_in : bool
         Whether all of its components are rsbench's own.
     experiment : str, optional
@@ -170,6 +185,7 @@ class RunInfo:
     control: str | None = None
     control_of: str | None = None
     changed: dict[str, Any] = field(default_factory=dict)
+    swept: dict[str, Any] = field(default_factory=dict)
     built_in: bool = True
     experiment: str | None = None
     overrides: tuple[str, ...] = ()
@@ -223,13 +239,15 @@ def read_info(content: Any, where: str) -> RunInfo:
     """
     if not isinstance(content, dict):
         raise UserError(f"{where}: not a record: expected an object with named values")
-    schema = content.get("schema", 1)
-    if not isinstance(schema, int) or schema > SCHEMA:
+    schema = _read(int, content.get("schema", 1), where, "schema")
+    if schema > SCHEMA:
         raise UserError(
-            f"{where}: schema {schema!r}, which a later release wrote; "
+            f"{where}: schema {schema}, which a later release wrote; "
             f"this one reads up to {SCHEMA}"
         )
-    if schema == 1:
+    if schema < 1:
+        raise UserError(f"{where}: schema {schema}, not as expected: {_DAMAGED}")
+    if schema < SCHEMA:
         content = _upgrade(content, where)
     return _build(RunInfo, content, where)
 
@@ -237,47 +255,57 @@ def read_info(content: Any, where: str) -> RunInfo:
 def _upgrade(old: dict[str, Any], where: str) -> dict[str, Any]:
     """Return a record of schema 1 as schema 2 would have it."""
     try:
-        method = str(old["method"])
-        config = old["config"]
-        learner = config["learner"]["name"]
-        aggregator = config["aggregator"]["name"]
-        preprocessor = str(old["preprocessor"])
-        data = dict(old["data"])
-    except (KeyError, TypeError) as error:
-        raise UserError(f"{where}: {error} missing, or of another type") from None
-    base, _, last = method.rpartition("_")
-    has_control = bool(base) and last in _OLD_CONTROLS
-    validation = ", validation classes"
-    name = str(data.get("name"))
-    if name.endswith(validation):
-        data["name"] = name.removesuffix(validation)
-        data["learn_on"] = "validation"
+        return _upgraded(old)
+    except KeyError as error:
+        raise UserError(f"{where}: {error} is missing: {_DAMAGED}") from None
+    except (TypeError, ValueError, AttributeError) as error:
+        raise UserError(f"{where}: not as expected ({error}): {_DAMAGED}") from None
+
+
+def _upgraded(old: dict[str, Any]) -> dict[str, Any]:
+    """Return the upgraded record; a damaged one raises whatever error it comes to.
+
+    Schema 1 kept meaning in display text. It is read out of that here and nowhere else.
+    """
     new = {
         **old,
         "schema": SCHEMA,
-        "method": base if has_control else method,
-        "control": last if has_control else None,
-        "control_of": base if has_control else None,
-        "told": _told_by_names(learner, aggregator),
-        "preprocessor": preprocessor.removesuffix(" (seen)"),
-        "fitted_on_stream": preprocessor.endswith(" (seen)"),
+        "told": _told_by_names(old["config"]),
         "changed": _changed_by_words(old.get("overrides") or ()),
-        "built_in": not any(
-            plugin.get("components") for plugin in old.get("plugins", ())
-        ),
-        "data": data,
+        "data": dict(old["data"]),
+        "built_in": True,
     }
-    known = {each.name for each in dataclasses.fields(RunInfo)}
-    return {key: value for key, value in new.items() if key in known}
+    # By both lists: `class_soft` was a method, not the control soft of a method class.
+    base, _, last = old["method"].rpartition("_")
+    if base in _OLD_METHODS and last in _OLD_CONTROLS:
+        new["method"] = base
+        new["control"] = last
+        new["control_of"] = base
+    preprocessor = old["preprocessor"]
+    new["preprocessor"] = preprocessor.removesuffix(" (seen)")
+    new["fitted_on_stream"] = preprocessor.endswith(" (seen)")
+    validation = ", validation classes"
+    name = old["data"]["name"]
+    if name.endswith(validation):
+        new["data"]["name"] = name.removesuffix(validation)
+        new["data"]["learn_on"] = "validation"
+    for plugin in old.get("plugins", ()):
+        if plugin.get("components"):
+            new["built_in"] = False
+    return new
 
 
-def _told_by_names(learner: str, aggregator: str) -> str:
+def _told_by_names(config: dict[str, Any]) -> str:
     """Return what a method of schema 1 was told, as its built-in names decide it."""
+    learner = config["learner"]["name"]
+    aggregator = config["aggregator"]["name"]
+    scope = config["aggregator"].get("scope")
     if learner in ("svm_ff", "svm_ff_batch"):
         return Told.VOTES
     if learner == "lean" or aggregator == "none":
         return Told.NOTHING
-    if aggregator in ("class_soft", "class_threshold", "cross_classes"):
+    by_class = aggregator in ("class_soft", "class_threshold", "cross_classes")
+    if by_class and scope != "seen":
         return Told.CLASS_VOTES
     return Told.VOTES
 
@@ -293,17 +321,23 @@ def _changed_by_words(words: typing.Iterable[Any]) -> dict[str, str]:
 
 
 def _build(cls: type, content: Any, where: str, at: str = "") -> Any:
-    """Return a dataclass from plain values, or say which of them is wrong."""
+    """Return a dataclass from plain values, or say which of them is wrong.
+
+    `at` is the dotted key of the dataclass in the record, empty for the record itself.
+    Keys that the dataclass does not have are left out.
+    """
     if not isinstance(content, dict):
-        raise UserError(f"{where}: {at or 'the record'} is not as expected: damaged?")
+        raise UserError(f"{where}: {at or 'the record'} is not as expected: {_DAMAGED}")
     hints = typing.get_type_hints(cls)
     values = {}
     for each in dataclasses.fields(cls):
-        name = f"{at}.{each.name}" if at else each.name
+        name = each.name
+        if at:
+            name = f"{at}.{each.name}"
         if each.name in content:
             values[each.name] = _read(hints[each.name], content[each.name], where, name)
         elif _is_required(each):
-            raise UserError(f"{where}: {name} is missing: damaged, or of another version")
+            raise UserError(f"{where}: {name} is missing: {_DAMAGED}")
     return cls(**values)
 
 
@@ -316,9 +350,10 @@ def _read(hint: Any, value: Any, where: str, name: str) -> Any:
     """Return a plain value as its type hint says, or raise an error that names it."""
     origin = typing.get_origin(hint)
     arguments = typing.get_args(hint)
-    wrong = UserError(
-        f"{where}: {name} is {value!r:.80}, not as expected: damaged, or of another version"
-    )
+    wrong = UserError(f"{where}: {name} is {value!r:.80}, not as expected: {_DAMAGED}")
+    if hint is Any:
+        return value
+    # Unions are of the form `X | None` throughout.
     if origin in (typing.Union, types.UnionType):
         if value is None:
             return None
@@ -332,14 +367,20 @@ def _read(hint: Any, value: Any, where: str, name: str) -> Any:
     if origin is dict:
         if not isinstance(value, dict):
             raise wrong
-        try:
-            return {arguments[0](key): item for key, item in value.items()}
-        except ValueError:
-            raise wrong from None
+        key_type, item_type = arguments
+        items = {}
+        for text, item in value.items():
+            try:
+                key = key_type(text)  # JSON has keys as text, also those of seeds
+            except ValueError:
+                raise wrong from None
+            items[key] = _read(item_type, item, where, f"{name}.{key}")
+        return items
     if hint is Told:
         if value not in list(Told):
             raise wrong
         return Told(value)
+    # To Python true is a whole number, 1; in a record it is a mistake.
     is_bool = isinstance(value, bool)
     if hint is float and isinstance(value, (int, float)) and not is_bool:
         return float(value)

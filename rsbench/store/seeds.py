@@ -1,65 +1,125 @@
-"""Finished seeds, kept one by one: a seed that was computed once, by whatever command, is not computed again.
+"""Finished seeds, kept one by one: what was computed once is not computed again.
 
-A seed is found by its run's fingerprint and its number. Each is made under a lock of its own, so parallel jobs
-work side by side, and two that want the same one share it. What fails is not kept.
+A seed is found by its run's fingerprint and its number, whatever command or notebook
+computed it. Each is a JSON file of its own that a person can read. It is made under a
+lock of its own, so parallel jobs work side by side, and two that want the same one
+share it. What fails is not kept.
 """
 
-import dataclasses
+import hashlib
 import json
 import logging
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from rsbench.core.experiment import SeedResult
+from rsbench.errors import UserError
+from rsbench.files.atomic import write_atomic
 from rsbench.files.cache import Cache
 
 log = logging.getLogger(__name__)
 
+_FIX = "Make room, or name another folder for caches with RSBENCH_CACHE"
+
 
 def seed_result(
-    fingerprint: str, seed: int, compute: Callable[[], SeedResult], force: bool = False
+    fingerprint: str,
+    seed: int,
+    compute: Callable[[], SeedResult],
+    force: bool = False,
 ) -> tuple[SeedResult, bool]:
-    """The result of a seed, computed only if it is not kept (or by force); and whether it was reused."""
-    computed = []
+    """Return the result of a seed, and whether it had been computed before.
 
-    def make() -> dict[str, np.ndarray]:
-        computed.append(seed)
-        content = json.dumps(dataclasses.asdict(compute()), default=_plain)
-        return {"json": np.frombuffer(content.encode(), np.uint8)}
+    Parameters
+    ----------
+    fingerprint : str
+        The run's; with the seed's number it tells the result from all others.
+    seed : int
+        The seed's number.
+    compute : callable
+        Makes the result, if it is not kept.
+    force : bool
+        Whether to compute it anew in any case.
 
-    def keep(anew: bool) -> SeedResult | None:
-        cache = Cache(f"seeds/{fingerprint[:32]}")
-        # Read back also when it is new, so that a fresh result and a reused one cannot differ.
-        return _read(
-            cache.make(
-                str(seed), f"computing seed {seed}", make, side_by_side=True, anew=anew
-            ),
-            seed,
-        )
+    Returns
+    -------
+    result : SeedResult
+        The result.
+    is_kept : bool
+        Whether it had been computed before.
 
-    result = keep(force)
-    if result is None:
-        log.warning("what was kept of seed %d is not its result: computed again", seed)
-        result = keep(anew=True)
-        assert result is not None
-    return result, not computed
+    Raises
+    ------
+    UserError
+        If the folder of kept seeds cannot be read or written.
+    """
+    # Half of the fingerprint is enough to tell runs apart, and keeps paths short.
+    cache = Cache(f"seeds/{fingerprint[:32]}")
+    path = cache.folder / f"{seed}.json"
+    if not force:
+        # Without the lock first: files appear whole, so most are had without waiting.
+        kept = _read(path, seed)
+        if kept is not None:
+            return kept, True
+    with cache.lock(f"computing seed {seed}", str(seed)):
+        if not force:
+            # Another process may have made it while this one waited for the lock.
+            kept = _read(path, seed)
+            if kept is not None:
+                return kept, True
+            if path.exists():
+                log.warning("%s is damaged: computed again", path)
+        content = json.dumps(vars(compute()), default=_plain)
+        # As it will be read, so that a fresh result and a kept one cannot differ.
+        result = json.loads(content)
+        digest = hashlib.sha256(content.encode()).hexdigest()
+        write_atomic(path, _readable(result, digest), fix=_FIX)
+    return SeedResult(**result), False
 
 
-def _read(entry: dict[str, np.ndarray], seed: int) -> SeedResult | None:
-    """The result in an entry; None if it is another seed's, or something else."""
+def _readable(result: dict[str, Any], digest: str) -> str:
+    """Return the file's text: JSON with a line for each row.
+
+    `json.dumps(indent=…)` gives each number a line, and takes ten times as long.
+    """
+    parts = []
+    for key, value in result.items():
+        text = json.dumps(value)
+        if isinstance(value, list):
+            rows = ",\n  ".join(json.dumps(row) for row in value)
+            text = f"[\n  {rows}\n ]"
+        parts.append(f'"{key}": {text}')
+    body = ",\n ".join(parts)
+    return f'{{"sha256": "{digest}",\n"result": {{\n {body}\n}}}}\n'
+
+
+def _read(path: Path, seed: int) -> SeedResult | None:
+    """Return the kept result; None if there is none, or a damaged one."""
     try:
-        result = SeedResult(**json.loads(entry["json"].tobytes()))
-        return (
-            result
-            if {row["seed"] for row in (*result.rows, *result.per_class)} == {seed}
-            else None
-        )
-    except (KeyError, TypeError, ValueError):
+        text = path.read_text(encoding="utf-8")
+    except (FileNotFoundError, NotADirectoryError):
         return None
+    except UnicodeDecodeError:
+        text = ""  # which is no JSON either
+    except OSError as error:
+        cause = f"cannot read the kept seed {path}: {error.strerror}"
+        raise UserError(f"{cause}. {_FIX}") from None
+    try:
+        whole = json.loads(text)
+        # As it was hashed: JSON gives back the same numbers in the same order.
+        content = json.dumps(whole["result"])
+        intact = hashlib.sha256(content.encode()).hexdigest() == whole["sha256"]
+        result = SeedResult(**whole["result"])
+        seeds = {row["seed"] for row in (*result.rows, *result.per_class)}
+    # Somebody's file, or one of another release: of any shape.
+    except (KeyError, TypeError, ValueError):
+        intact = False
+    if not intact or seeds != {seed}:
+        return None
+    return result
 
 
 def _plain(value: Any) -> Any:
-    """NumPy's scalars, which an aggregator may give for what it tuned, as plain ones."""
+    """Return NumPy's scalars, which an aggregator may give for what it tuned."""
     return value.item()

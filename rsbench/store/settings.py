@@ -17,8 +17,7 @@ class Setting:
     key : str
         Dotted key. It holds for everything below it too, unless `key.*` is declared.
     changes_results : bool
-        Whether another value can change a seed's numbers. Where the data come from
-        cannot: their content is in the fingerprint itself.
+        Whether another value can change a seed's numbers.
     keeps_the_papers : bool
         Whether a run with another value is still the paper's experiment.
     """
@@ -41,7 +40,7 @@ SETTINGS = (
     Setting("method", changes_results=True, keeps_the_papers=True),
     Setting("control", changes_results=True, keeps_the_papers=False),
     # A method's aggregator takes it over, where it has one.
-    Setting("theta", changes_results=False, keeps_the_papers=False),
+    Setting("theta", changes_results=True, keeps_the_papers=False),
     Setting("learn_on", changes_results=True, keeps_the_papers=False),
     Setting("precision", changes_results=True, keeps_the_papers=False),
     Setting("tune", changes_results=True, keeps_the_papers=False),
@@ -50,25 +49,26 @@ SETTINGS = (
     Setting("annotation", changes_results=True, keeps_the_papers=False),
     Setting("preprocessor", changes_results=True, keeps_the_papers=False),
     Setting("protocol", changes_results=True, keeps_the_papers=False),
-    # Another network, or another place for the same data, is still the experiment.
-    Setting("dataset", changes_results=False, keeps_the_papers=False),
-    Setting("dataset.source", changes_results=False, keeps_the_papers=True),
-    Setting("dataset.root", changes_results=False, keeps_the_papers=True),
-    Setting("dataset.split", changes_results=False, keeps_the_papers=True),
-    Setting("dataset.split_seed", changes_results=False, keeps_the_papers=True),
-    Setting("dataset.on_bad_image", changes_results=False, keeps_the_papers=True),
-    Setting("dataset.vocabulary", changes_results=False, keeps_the_papers=True),
-    Setting("extractor", changes_results=False, keeps_the_papers=True),
-    # How its detectors are trained is part of the experiment, though.
-    Setting("extractor.*", changes_results=False, keeps_the_papers=False),
-    Setting("extractor.backbone", changes_results=False, keeps_the_papers=True),
-    Setting("extractor.weights", changes_results=False, keeps_the_papers=True),
-    Setting("extractor.model", changes_results=False, keeps_the_papers=True),
-    Setting("extractor.path", changes_results=False, keeps_the_papers=True),
-    Setting("extractor.array", changes_results=False, keeps_the_papers=True),
-    Setting("extractor.content", changes_results=False, keeps_the_papers=True),
-    Setting("extractor.names_file", changes_results=False, keeps_the_papers=True),
-    Setting("extractor.device", changes_results=False, keeps_the_papers=True),
+    # Another copy of the data, or other classes of it, is still the experiment.
+    Setting("dataset", changes_results=True, keeps_the_papers=False),
+    Setting("dataset.source", changes_results=True, keeps_the_papers=True),
+    Setting("dataset.root", changes_results=True, keeps_the_papers=True),
+    Setting("dataset.split", changes_results=True, keeps_the_papers=True),
+    Setting("dataset.split_seed", changes_results=True, keeps_the_papers=True),
+    Setting("dataset.on_bad_image", changes_results=True, keeps_the_papers=True),
+    Setting("dataset.vocabulary", changes_results=True, keeps_the_papers=True),
+    # So is another network. How its detectors are trained is part of the experiment.
+    Setting("extractor", changes_results=True, keeps_the_papers=True),
+    Setting("extractor.*", changes_results=True, keeps_the_papers=False),
+    Setting("extractor.backbone", changes_results=True, keeps_the_papers=True),
+    Setting("extractor.weights", changes_results=True, keeps_the_papers=True),
+    Setting("extractor.model", changes_results=True, keeps_the_papers=True),
+    Setting("extractor.path", changes_results=True, keeps_the_papers=True),
+    Setting("extractor.array", changes_results=True, keeps_the_papers=True),
+    Setting("extractor.content", changes_results=True, keeps_the_papers=True),
+    Setting("extractor.names_file", changes_results=True, keeps_the_papers=True),
+    Setting("extractor.device", changes_results=True, keeps_the_papers=True),
+    # Only how fast images are read.
     Setting("extractor.workers", changes_results=False, keeps_the_papers=True),
     Setting("extractor.batch_size", changes_results=False, keeps_the_papers=True),
 )
@@ -86,12 +86,8 @@ def declared(key: str) -> Setting:
     parent, _, _ = key.rpartition(".")
     if not parent:
         return _UNKNOWN
+    # `extractor.*` is for what is below `extractor`, and before it.
     return _BY_KEY.get(f"{parent}.*") or declared(parent)
-
-
-def change_results(keys: Iterable[str]) -> list[str]:
-    """Return those of the settings that can change a seed's numbers."""
-    return [key for key in keys if declared(key).changes_results]
 
 
 def keep_the_papers(keys: Iterable[str]) -> bool:

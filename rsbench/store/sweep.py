@@ -1,4 +1,4 @@
-"""What a sweep is: kept in its folder, so that it can be resumed, told of and tracked."""
+"""What a sweep is, kept in its folder: to resume it, tell of it and track it."""
 
 import dataclasses
 import json
@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from rsbench.errors import UserError
-from rsbench.files.atomic import write_whole
+from rsbench.files.atomic import write_atomic
 
+#: By this file a folder is known as a sweep's.
 SWEEP_FILE = "sweep.json"
 
 
@@ -49,14 +50,21 @@ class Sweep:
 def write_sweep(folder: Path, sweep: Sweep) -> None:
     """Keep what a sweep is in its folder."""
     content = json.dumps(dataclasses.asdict(sweep), indent=2)
-    write_whole(folder / SWEEP_FILE, content + "\n")
+    write_atomic(folder / SWEEP_FILE, content + "\n")
 
 
 def read_sweep(folder: Path | None) -> Sweep | None:
-    """Return what the sweep in a folder is; None if there is none."""
+    """Return what the sweep in a folder is; None if there is none.
+
+    Raises
+    ------
+    UserError
+        If the file is damaged.
+    """
     if folder is None or not (folder / SWEEP_FILE).exists():
         return None
     path = folder / SWEEP_FILE
+    # For somebody who would rather delete the file than mend it.
     consequence = "without it, its runs are single ones"
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
@@ -85,7 +93,7 @@ def _from_json(content: dict[str, Any]) -> Sweep:
 
 
 def sweep_folder(folder: Path) -> Path | None:
-    """Return the folder of the sweep that a run's folder belongs to."""
+    """Return the folder of the sweep that a run's folder belongs to, if to any."""
     for parent in folder.parents:
         if (parent / SWEEP_FILE).exists():
             return parent
