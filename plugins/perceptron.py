@@ -1,4 +1,4 @@
-"""A drop-in learner: the multiclass perceptron, stepping along relevant features only."""
+"""A drop-in learner: the multiclass perceptron, stepping along relevant features."""
 
 from rsbench import hookimpl
 from rsbench.learners import RelevanceLearner
@@ -9,11 +9,11 @@ class Perceptron(RelevanceLearner):
 
     Parameters
     ----------
-    rate : length of a step, in units of the sample.
+    rate : float
+        Length of a step, in units of the sample.
     """
 
     def __init__(self, rate: float = 0.1):
-        super().__init__()
         self.rate = rate
 
     def step_vector(self, X, R):

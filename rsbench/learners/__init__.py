@@ -2,12 +2,12 @@
 
 from rsbench import hookimpl
 from rsbench.learners.base import Learner
+from rsbench.learners.linear import LinearLearner, RelevanceLearner
 from rsbench.learners.passive_aggressive import (
     Ellipsotron,
     FeatureScaling,
     Lean,
-    LinearLearner,
-    RelevanceLearner,
+    PassiveAggressive,
 )
 from rsbench.learners.svm_ff import SVMFF, SVMFFBatch
 
@@ -18,6 +18,7 @@ __all__ = [
     "Lean",
     "Learner",
     "LinearLearner",
+    "PassiveAggressive",
     "RelevanceLearner",
     "SVMFFBatch",
 ]

@@ -1,116 +1,171 @@
 """What learners share: scikit-learn's conventions, without paying for its import.
 
-scikit-learn takes over a second to import. Clean float arrays, the only thing a run ever sends,
-are checked here; anything else (data frames, lists, text labels, wrong input) goes to
-scikit-learn's own validation, imported on the spot, so that notebooks get its exact behaviour.
+scikit-learn takes over a second to import. Clean float arrays, the only thing a run
+ever sends, are checked here; anything else (data frames, lists, text labels, wrong
+input) goes to scikit-learn's own validation, imported on the spot, so that notebooks
+get its exact behaviour.
 """
 
-import inspect
 from typing import Any, Self
 
 import numpy as np
 
+from rsbench.core import components
 from rsbench.core.data import positions
+from rsbench.learners.classifier import Classifier
 
+#: Types of features that need no conversion.
 _CLEAN = (np.dtype(np.float32), np.dtype(np.float64))
 
 
-class Learner:
-    """Base of the built-in learners. The constructor only stores its parameters."""
+class Learner(Classifier, components.Learner):
+    """Follow scikit-learn: a classifier that learns online, with its input checked.
+
+    A subclass stores its parameters in the constructor and says three things:
+
+    - `_init(n_classes, X)` makes the state of an untrained learner, in attributes
+      whose names end in `_`;
+    - `partial_fit` learns from samples, which `_continue` checks and encodes;
+    - `_scores(X)` returns one score per sample and class, (n, K).
+
+    `fit`, `predict`, `decision_function` and `score` follow from these. One that is
+    told more than labels names it in `partial_fit`, and in a `fit` of its own that
+    hands it to `_fit_anew`.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (K,)
+        The class labels, sorted.
+    n_features_in_ : int
+        The number of features.
+    """
 
     classes_: np.ndarray
     n_features_in_: int
 
-    @classmethod
-    def _parameters(cls) -> list[str]:
-        parameters = inspect.signature(cls.__init__).parameters.values()
-        return [
-            p.name
-            for p in parameters
-            if p.name != "self" and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
-        ]
+    def fit(self, X: np.ndarray, y: np.ndarray) -> Self:
+        """Learn from scratch, in one pass over the samples.
 
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The constructor's parameters and their values."""
-        return {name: getattr(self, name) for name in self._parameters()}
+        Parameters
+        ----------
+        X : array of shape (n, d)
+            Features.
+        y : array of shape (n,)
+            Labels, of at least two classes.
 
-    def set_params(self, **params: Any) -> Self:
-        """Change parameters; an unknown name is an error."""
-        for name, value in params.items():
-            if name not in self._parameters():
-                raise ValueError(
-                    f"Invalid parameter {name!r} for {self!r}. Valid: {self._parameters()}."
-                )
-            setattr(self, name, value)
-        return self
-
-    def __repr__(self) -> str:
-        params = ", ".join(
-            f"{name}={value!r}" for name, value in self.get_params().items()
-        )
-        return f"{type(self).__name__}({params})"
-
-    def __sklearn_tags__(self):
-        from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags
-
-        return Tags(
-            estimator_type="classifier",
-            target_tags=TargetTags(required=True),
-            classifier_tags=ClassifierTags(),
-            input_tags=InputTags(),
-        )
-
-    def check_params(self) -> None:
-        """Raise an error for parameters that make no sense; called before learning starts."""
-
-    def predict(self, X: np.ndarray) -> np.ndarray:
-        """The class with the highest score; the lowest one among equals."""
-        scores = self.decision_function(X)
-        best = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
-        return self.classes_[best]
+        Returns
+        -------
+        Learner
+            The learner itself.
+        """
+        return self._fit_anew(X, y)
 
     def decision_function(self, X: np.ndarray) -> np.ndarray:
-        """Scores per class, (n, K); for two classes (n,), positive for the second."""
+        """Return the score of each class, from features alone.
+
+        Parameters
+        ----------
+        X : array of shape (n, d)
+            Features.
+
+        Returns
+        -------
+        ndarray of shape (n, K), or (n,) for two classes
+            Scores in the order of `classes_`; for two classes the second one's less
+            the first one's.
+        """
         self._check_fitted()
         scores = self._scores(self._check_X(X))
-        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
+        if scores.shape[1] == 2:
+            return scores[:, 1] - scores[:, 0]
+        return scores
+
+    def predict(self, X: np.ndarray) -> np.ndarray:
+        """Return the class with the highest score; the lowest one among equals.
+
+        Parameters
+        ----------
+        X : array of shape (n, d)
+            Features.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            One of `classes_` for each sample.
+        """
+        scores = self.decision_function(X)
+        if scores.ndim == 1:
+            return self.classes_[(scores > 0).astype(int)]
+        return self.classes_[scores.argmax(axis=1)]
+
+    def score(
+        self, X: np.ndarray, y: np.ndarray, sample_weight: np.ndarray | None = None
+    ) -> float:
+        """Return the share of samples predicted correctly.
+
+        Parameters
+        ----------
+        X : array of shape (n, d)
+            Features.
+        y : array of shape (n,)
+            True labels.
+        sample_weight : array of shape (n,), optional
+            How much each sample counts; all the same by default.
+
+        Returns
+        -------
+        float
+            From 0 to 1.
+        """
+        is_right = self.predict(X) == np.asarray(y)
+        return float(np.average(is_right, weights=sample_weight))
+
+    def _init(self, n_classes: int, X: np.ndarray) -> None:
+        """Make the state of an untrained learner, if it has any."""
 
     def _scores(self, X: np.ndarray) -> np.ndarray:
+        """Return scores of checked features, (n, K)."""
         raise NotImplementedError
 
-    def score(self, X: np.ndarray, y: np.ndarray) -> float:
-        """The share of samples predicted correctly."""
-        return float(np.mean(self.predict(X) == np.asarray(y)))
-
-    def _start(self, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Input of `fit`, checked, with everything learned so far forgotten."""
-        for name in [name for name in vars(self) if name.endswith("_")]:
+    def _fit_anew(self, X: Any, y: Any, **told: Any) -> Self:
+        """Forget all that was learned, and learn from these samples alone."""
+        # A list, since the attributes change while it is gone through.
+        learned = [name for name in vars(self) if name.endswith("_")]
+        for name in learned:
             delattr(self, name)
-        X, y = self._check_X(X, reset=True), self._check_y(y)
-        self._set_classes(np.unique(y), X)
-        return X, self._encode(X, y)
+        # Here already: text and columns are to become labels before they are sorted.
+        y = self._check_y(y)
+        return self.partial_fit(X, y, classes=np.unique(y), **told)
 
     def _continue(self, X: Any, y: Any, classes: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Input of `partial_fit`, checked: features, and labels as positions in `classes_`."""
-        first = not hasattr(self, "classes_")
-        if first and classes is None:
+        """Check the input of `partial_fit`; return features, and labels as positions.
+
+        At the first call this makes the untrained learner. A label's position is that
+        in `classes_`.
+        """
+        is_new = not self.__sklearn_is_fitted__()
+        if is_new and classes is None:
             raise ValueError("classes must be passed on the first call to partial_fit.")
-        if not first and classes is not None and not self._are_known(classes):
+        if not is_new and classes is not None and not self._are_known(classes):
             raise ValueError(
-                f"classes={classes!r} differ from those of the first call, {self.classes_!r}."
+                f"classes={classes!r} differ from those of the first call, "
+                f"{self.classes_!r}."
             )
-        X, y = self._check_X(X, reset=first), self._check_y(y)
-        if first:
+        X = self._check_X(X, reset=is_new)
+        y = self._check_y(y)
+        if is_new:
             self._set_classes(np.unique(classes), X)
         return X, self._encode(X, y)
 
     def _are_known(self, classes: Any) -> bool:
-        """Whether these are the classes of the first call; mostly they come as they were, and need no sorting."""
-        return np.array_equal(classes, self.classes_) or np.array_equal(
-            np.unique(classes), self.classes_
-        )
+        """Tell whether these are the classes of the first call, in whatever order."""
+        if np.array_equal(classes, self.classes_):  # mostly, and it saves the sorting
+            return True
+        return np.array_equal(np.unique(classes), self.classes_)
 
     def _set_classes(self, classes: np.ndarray, X: np.ndarray) -> None:
+        """Make the untrained learner, for these classes and features like these."""
+        # Not in the constructor, which only stores parameters, as scikit-learn asks.
         self.check_params()
         if len(classes) < 2:
             raise ValueError(
@@ -121,39 +176,45 @@ class Learner:
         self._init(len(classes), X)
 
     def _encode(self, X: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """Return labels as positions in `classes_`."""
         if len(X) != len(y):
             raise ValueError(
-                f"Found input variables with inconsistent numbers of samples: {[len(X), len(y)]}"
+                "Found input variables with inconsistent numbers of samples: "
+                f"{[len(X), len(y)]}"
             )
         codes, unknown = positions(y, self.classes_)
         if unknown.any():
             raise ValueError(
-                f"y holds {y[unknown][0]!r}, which is not among the classes {self.classes_!r}."
+                f"y holds {y[unknown][0]!r}, which is not among the classes "
+                f"{self.classes_!r}."
             )
         return codes
 
-    def _init(self, n_classes: int, X: np.ndarray) -> None:
-        """Make the state of an untrained learner."""
-        raise NotImplementedError
-
     def _check_X(self, X: Any, reset: bool = False) -> np.ndarray:
-        clean = (
-            type(X) is np.ndarray and X.ndim == 2 and X.size > 0 and X.dtype in _CLEAN
-        )
-        known = not hasattr(self, "feature_names_in_")
-        if (
-            clean
-            and known
-            and (reset or X.shape[1] == self.n_features_in_)
-            and np.isfinite(X).all()
-        ):
+        """Return features as finite floats; `reset` takes their number as new."""
+        if self._is_clean(X, reset):
             self.n_features_in_ = X.shape[1]
             return X
         from sklearn.utils.validation import validate_data
 
         return validate_data(self, X, reset=reset, dtype=(np.float64, np.float32))
 
+    def _is_clean(self, X: Any, reset: bool) -> bool:
+        """Tell whether there is nothing in X that scikit-learn would object to."""
+        # A subclass of ndarray, such as a masked array, may mean something of its own.
+        if type(X) is not np.ndarray or X.ndim != 2:
+            return False
+        if X.size == 0 or X.dtype not in _CLEAN:
+            return False
+        # Where the learner knows feature names, scikit-learn warns of their absence.
+        if "feature_names_in_" in vars(self):
+            return False
+        if not reset and X.shape[1] != self.n_features_in_:
+            return False
+        return bool(np.isfinite(X).all())
+
     def _check_y(self, y: Any) -> np.ndarray:
+        """Return labels as an array of one dimension."""
         if type(y) is np.ndarray and y.ndim == 1 and y.dtype.kind in "iu":
             return y
         from sklearn.utils.multiclass import check_classification_targets
@@ -161,16 +222,17 @@ class Learner:
 
         if y is None:
             raise ValueError(
-                f"{type(self).__name__} requires y to be passed, but the target y is None"
+                f"{type(self).__name__} requires y to be passed, "
+                "but the target y is None"
             )
         check_classification_targets(y)
         y = column_or_1d(y, warn=True)
-        if y.dtype.kind == "f":
+        if y.dtype.kind == "f":  # which could hold NaN
             check_array(y, ensure_2d=False)
         return y
 
     def _check_rows(self, rows: Any, X: np.ndarray, name: str) -> np.ndarray:
-        """Rich supervision as a finite array of the features' shape."""
+        """Return rich supervision as a finite array of the features' shape."""
         rows = np.asarray(rows)
         if rows.shape != X.shape:
             raise ValueError(
@@ -181,9 +243,11 @@ class Learner:
         return rows
 
     def _check_fitted(self) -> None:
-        if not hasattr(self, "classes_"):
+        """Raise scikit-learn's own error if nothing was learned yet."""
+        if not self.__sklearn_is_fitted__():
             from sklearn.exceptions import NotFittedError
 
             raise NotFittedError(
-                f"This {type(self).__name__} has not learned anything yet: call fit or partial_fit."
+                f"This {type(self).__name__} has not learned anything yet: "
+                "call fit or partial_fit."
             )

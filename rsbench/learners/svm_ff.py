@@ -1,9 +1,9 @@
 """SVM with feature feedback: one diagonal, shared by all samples, rescales features.
 
-Our reading of Poulis & Dasgupta, "Learning with Feature Feedback", AISTATS 2017, whose exact
-parameterisation was not at hand: a feature that any training annotation marked keeps its scale,
-the others are scaled by `irrelevant`. The diagonal belongs to the model, so it scales test
-samples too; it never depends on a test sample's annotation.
+Our reading of Poulis & Dasgupta, "Learning with Feature Feedback", AISTATS 2017, whose
+exact parameterisation was not at hand: a feature that any training annotation marked
+keeps its scale, the others are scaled by `irrelevant`. The diagonal belongs to the
+model, so it scales test samples too; it never depends on a test sample's annotation.
 """
 
 import warnings
@@ -11,41 +11,123 @@ from typing import Any, Self
 
 import numpy as np
 
-from rsbench.core.measures import margins
 from rsbench.errors import check_positive
 from rsbench.learners.base import Learner
 from rsbench.learners.engine import learn
-from rsbench.learners.passive_aggressive import LinearLearner, Variant
+from rsbench.learners.passive_aggressive import PassiveAggressive, Variant
 
 
 class _SharedScale(Learner):
-    """The diagonal that the annotations seen so far define."""
+    """Learn with the diagonal that the annotations seen so far define."""
 
     marked_: np.ndarray
     irrelevant: float
 
+    def fit(self, X: np.ndarray, y: np.ndarray, *, annotation: Any = None) -> Self:
+        """Learn from scratch, from the samples and their annotations.
+
+        Parameters
+        ----------
+        X : array of shape (n, d)
+            Features.
+        y : array of shape (n,)
+            Labels, of at least two classes.
+        annotation : array of shape (n, d), optional
+            Votes: above zero for features that somebody marked.
+
+        Returns
+        -------
+        Learner
+            The learner itself.
+        """
+        return self._fit_anew(X, y, annotation=annotation)
+
+    def partial_fit(
+        self,
+        X: np.ndarray,
+        y: np.ndarray,
+        classes: np.ndarray | None = None,
+        *,
+        annotation: Any = None,
+    ) -> Self:
+        """Learn from the samples and their annotations, in order.
+
+        Parameters
+        ----------
+        X : array of shape (n, d)
+            Features.
+        y : array of shape (n,)
+            Labels.
+        classes : array of shape (K,), optional
+            All labels there are; needed at the first call.
+        annotation : array of shape (n, d), optional
+            Votes: above zero for features that somebody marked.
+
+        Returns
+        -------
+        Learner
+            The learner itself.
+        """
+        X, codes = self._continue(X, y, classes)
+        self._learn(X, codes, annotation)
+        return self
+
+    def _learn(self, X: np.ndarray, y: np.ndarray, annotation: Any) -> Any:
+        """Learn from checked samples."""
+        raise NotImplementedError
+
+    def _init(self, n_classes: int, X: np.ndarray) -> None:
+        super()._init(n_classes, X)
+        self.marked_ = np.zeros(X.shape[1], bool)
+
     def _scale(self, marked: np.ndarray) -> np.ndarray:
+        """Return the diagonal: one for marked features, less for others."""
         return np.where(marked, 1.0, self.irrelevant)
 
     def _see(self, X: np.ndarray, annotation: Any) -> np.ndarray:
-        """Features marked by the end of each row, (n, d); the state moves to the last row's."""
+        """Take note of annotations; return what was marked by each row's end, (n, d).
+
+        Without annotations nothing is scaled: all features count as marked.
+        """
         if annotation is None:
             marked = np.ones(X.shape, bool)
         else:
             votes = self._check_rows(annotation, X, "annotation")
-            marked = np.logical_or.accumulate(np.vstack([self.marked_, votes > 0]))[1:]
+            so_far = np.vstack([self.marked_, votes > 0])
+            marked = np.logical_or.accumulate(so_far)[1:]
         self.marked_ = marked[-1]
         return marked
 
 
-class SVMFF(_SharedScale, LinearLearner):
-    """Passive-aggressive learning on features scaled by the shared diagonal: SVM-FF, online.
+class SVMFF(_SharedScale, PassiveAggressive):
+    """Passive-aggressive learning on features scaled by the shared diagonal, online.
 
     Parameters
     ----------
-    C : aggressiveness; larger steps for larger C.
-    variant : `pa`, `pa1` or `pa2`.
-    irrelevant : scale of features that no annotation has marked yet.
+    C : float
+        Aggressiveness; larger steps for larger C.
+    variant : {"pa", "pa1", "pa2"}
+        PA, PA-I or PA-II.
+    irrelevant : float
+        Scale of features that no annotation has marked yet.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (K, d)
+        The weights of scaled features.
+    marked_ : ndarray of shape (d,), bool
+        The features that annotations have marked so far.
+
+    References
+    ----------
+    Poulis & Dasgupta, "Learning with Feature Feedback", AISTATS 2017.
+
+    Examples
+    --------
+    >>> X = np.ones((2, 2))
+    >>> Z = np.array([[1, 0], [1, 0]])
+    >>> SVMFF().fit(X, np.array([0, 1]), annotation=Z).marked_
+    array([ True, False])
     """
 
     def __init__(
@@ -58,23 +140,6 @@ class SVMFF(_SharedScale, LinearLearner):
         super().check_params()
         check_positive(self, "irrelevant")
 
-    def fit(self, X: np.ndarray, y: np.ndarray, *, annotation: Any = None) -> Self:
-        """Learn from scratch in one pass over the samples and their annotations."""
-        self._learn(*self._start(X, y), annotation)
-        return self
-
-    def partial_fit(
-        self,
-        X: np.ndarray,
-        y: np.ndarray,
-        classes: np.ndarray | None = None,
-        *,
-        annotation: Any = None,
-    ) -> Self:
-        """Learn from the samples and their annotations, one at a time and in order."""
-        self.prequential(X, y, classes, annotation=annotation)
-        return self
-
     def prequential(
         self,
         X: np.ndarray,
@@ -83,46 +148,75 @@ class SVMFF(_SharedScale, LinearLearner):
         *,
         annotation: Any = None,
     ) -> np.ndarray:
-        """Learn as `partial_fit` does; return the margin of each sample just before its update."""
-        return self._learn(*self._continue(X, y, classes), annotation)
+        """Learn as `partial_fit` does; return the margin of each sample before it.
+
+        Parameters are those of `partial_fit`. A margin depends on the annotations of
+        earlier samples, and never on the sample's own.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            The true class's score less the best other one's, just before the update.
+        """
+        X, codes = self._continue(X, y, classes)
+        return self._learn(X, codes, annotation)
 
     def _learn(
         self, X: np.ndarray, y: np.ndarray, annotation: Any = None
     ) -> np.ndarray:
-        before = self.marked_
+        """Learn from checked samples; return the margin of each before its update."""
+        marked_before_block = self.marked_
         marked = self._see(X, annotation)
         scaled = self._scale(marked) * X
         # A prediction knows only the annotations of earlier samples.
-        unseen = self._scale(np.vstack([before, marked[:-1]])) * X
-        return learn(self.coef_, y, scaled, scaled, unseen, self.tau)
-
-    def _init(self, n_classes: int, X: np.ndarray) -> None:
-        super()._init(n_classes, X)
-        self.marked_ = np.zeros(X.shape[1], bool)
+        marked_earlier = np.vstack([marked_before_block, marked[:-1]])
+        shown = self._scale(marked_earlier) * X
+        return learn(self.coef_, y, scaled, scaled, shown, self.tau)
 
     def _scores(self, X: np.ndarray) -> np.ndarray:
-        scale = self._scale(self.marked_)  # of whichever is smaller
-        return (
-            (scale * X) @ self.coef_.T
-            if len(X) < len(self.coef_)
-            else X @ (scale * self.coef_).T
-        )
+        scale = self._scale(self.marked_)
+        # Scale whichever is smaller.
+        if len(X) < len(self.coef_):
+            return (scale * X) @ self.coef_.T
+        return X @ (scale * self.coef_).T
 
 
 class SVMFFBatch(_SharedScale):
-    """A linear SVM on features scaled by the shared diagonal, refitted on all samples so far.
+    """A linear SVM on features scaled by the shared diagonal, refitted on all samples.
 
-    One-vs-rest without a bias (scikit-learn's LinearSVC). Classes without samples score -1, as a
-    machine that has met only negatives would. Slow: each `partial_fit` is a whole refit, so
-    predictions within a block come from the model of the block before.
+    One-vs-rest without a bias (scikit-learn's LinearSVC). Classes without samples
+    score -1, as a machine that has met only negatives would. Slow: each `partial_fit`
+    is a whole refit, so predictions within a step come from the model before it.
 
     Parameters
     ----------
-    C : inverse regularisation of the SVM.
-    irrelevant : scale of features that no annotation has marked yet.
-    random_state : seed of the solver; a run sets it.
+    C : float
+        Inverse regularisation of the SVM.
+    irrelevant : float
+        Scale of features that no annotation has marked yet.
+    random_state : int or None
+        Seed of the solver; a run sets it.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (K, d)
+        The weights of scaled features; zeros for classes without samples.
+    intercept_ : ndarray of shape (K,)
+        The constant score of classes that have no weights.
+    marked_ : ndarray of shape (d,), bool
+        The features that annotations have marked so far.
+    X_seen_, y_seen_ : ndarray
+        All samples so far, and their labels as positions in `classes_`.
+
+    References
+    ----------
+    Poulis & Dasgupta, "Learning with Feature Feedback", AISTATS 2017.
     """
 
+    batch = True
+
+    coef_: np.ndarray
+    intercept_: np.ndarray
     X_seen_: np.ndarray
     y_seen_: np.ndarray
 
@@ -137,59 +231,28 @@ class SVMFFBatch(_SharedScale):
         check_positive(self, "C")
         check_positive(self, "irrelevant")
 
-    def fit(self, X: np.ndarray, y: np.ndarray, *, annotation: Any = None) -> Self:
-        """Fit the SVM from scratch."""
-        self._learn(*self._start(X, y), annotation)
-        return self
-
-    def partial_fit(
-        self,
-        X: np.ndarray,
-        y: np.ndarray,
-        classes: np.ndarray | None = None,
-        *,
-        annotation: Any = None,
-    ) -> Self:
-        """Add the samples to those seen and refit."""
-        self._learn(*self._continue(X, y, classes), annotation)
-        return self
-
-    def prequential(
-        self,
-        X: np.ndarray,
-        y: np.ndarray,
-        classes: np.ndarray | None = None,
-        *,
-        annotation: Any = None,
-    ) -> np.ndarray:
-        """Learn as `partial_fit` does; return margins under the model before the whole block."""
-        new = not hasattr(self, "classes_")
-        X, codes = self._continue(X, y, classes)
-        before = (
-            np.zeros(len(y))
-            if new
-            else margins(self.decision_function(X), codes, len(self.classes_))
-        )
-        self._learn(X, codes, annotation)
-        return before
-
-    def _learn(self, X: np.ndarray, y: np.ndarray, annotation: Any = None) -> None:
+    def _learn(self, X: np.ndarray, y: np.ndarray, annotation: Any) -> None:
+        """Add checked samples to those seen so far, and refit to all of them."""
         self._see(X, annotation)
         self.X_seen_ = np.vstack([self.X_seen_, X])
         self.y_seen_ = np.concatenate([self.y_seen_, y])
         self._refit()
 
     def _init(self, n_classes: int, X: np.ndarray) -> None:
-        self.marked_ = np.zeros(X.shape[1], bool)
+        super()._init(n_classes, X)
         self.X_seen_ = np.empty((0, X.shape[1]), X.dtype)
         self.y_seen_ = np.empty(0, int)
 
     def _refit(self) -> None:
+        """Fit the SVM to all samples so far."""
         from sklearn.svm import LinearSVC
 
-        n_classes, seen = len(self.classes_), np.unique(self.y_seen_)
-        # A constant score of +1 or -1 per class, replaced by weights once there are two to separate.
-        self.intercept_ = np.where(np.isin(np.arange(n_classes), seen), 1.0, -1.0)
+        n_classes = len(self.classes_)
+        seen = np.unique(self.y_seen_)
+        # A constant score of +1 or -1 per class, which weights replace once there are
+        # two classes to separate.
+        is_seen = np.isin(np.arange(n_classes), seen)
+        self.intercept_ = np.where(is_seen, 1.0, -1.0)
         self.coef_ = np.zeros((n_classes, self.X_seen_.shape[1]))
         if len(seen) < 2:
             return
@@ -206,9 +269,11 @@ class SVMFFBatch(_SharedScale):
             )
             svm.fit(self._scale(self.marked_) * self.X_seen_, self.y_seen_)
         self.intercept_[seen] = 0.0
-        self.coef_[seen] = (
-            svm.coef_ if len(seen) > 2 else np.vstack([-svm.coef_, svm.coef_]) / 2
-        )
+        if len(seen) == 2:
+            # One machine tells two classes apart: half of it for each.
+            self.coef_[seen] = np.vstack([-svm.coef_, svm.coef_]) / 2
+        else:
+            self.coef_[seen] = svm.coef_
 
     def _scores(self, X: np.ndarray) -> np.ndarray:
         return (self._scale(self.marked_) * X) @ self.coef_.T + self.intercept_

@@ -7,11 +7,12 @@ from rsbench.learners import Learner
 
 
 class Prototypes(Learner):
-    """The nearest of the classes' means, to which a feature counts as much as it is relevant.
+    """The nearest of the classes' means, to which relevant features count more.
 
     Parameters
     ----------
-    prior : weight of a first mean of zeros, which later samples outweigh.
+    prior : float
+        Weight of a first mean of zeros, which later samples outweigh.
     """
 
     def __init__(self, prior: float = 1.0):
@@ -19,40 +20,38 @@ class Prototypes(Learner):
 
     def fit(self, X, y, *, relevance=None):
         """Learn from scratch."""
-        X, y = self._start(X, y)
-        self._add(X, y, relevance)
-        return self
+        return self._fit_anew(X, y, relevance=relevance)
 
     def partial_fit(self, X, y, classes=None, *, relevance=None):
         """Add the samples to their classes' means."""
         X, y = self._continue(X, y, classes)
-        self._add(X, y, relevance)
+        if relevance is None:
+            R = np.ones(X.shape)
+        else:
+            R = self._check_rows(relevance, X, "relevance")
+        np.add.at(self.sums_, y, R * X)
+        np.add.at(self.totals_, y, R)
         return self
 
     def _init(self, n_classes, X):
         self.sums_ = np.zeros((n_classes, X.shape[1]))
-        self.weights_ = np.full((n_classes, X.shape[1]), float(self.prior))
-
-    def _add(self, X, y, relevance):
-        R = (
-            np.ones(X.shape)
-            if relevance is None
-            else self._check_rows(relevance, X, "relevance")
-        )
-        np.add.at(self.sums_, y, R * X)
-        np.add.at(self.weights_, y, R)
+        self.totals_ = np.full((n_classes, X.shape[1]), float(self.prior))
 
     def _scores(self, X):
-        means = self.sums_ / self.weights_
+        # The nearest mean m has the highest x.m - |m|^2 / 2.
+        means = self.sums_ / self.totals_
         return X @ means.T - 0.5 * np.square(means).sum(axis=1)
 
 
 class Rare:
-    """Marks that are rare in the training pool count more: 1 + z * log(samples / (1 + marks)).
+    """Let marks that are rare in the training pool count more.
+
+    Relevance is 1 + z * strength * log(samples / (1 + marks)).
 
     Parameters
     ----------
-    strength : of the logarithm.
+    strength : float
+        Factor of the logarithm.
     """
 
     def __init__(self, strength: float = 1.0):
@@ -60,12 +59,12 @@ class Rare:
 
     def fit(self, Z, y):
         """Count the marks of each feature in the training pool."""
-        counts = np.asarray(Z, float).sum(axis=0)
-        self.worth_ = np.log(np.maximum(len(Z) / (1 + counts), 1.0))
+        marks = np.asarray(Z, float).sum(axis=0)
+        self.worth_ = np.log(np.maximum(len(Z) / (1 + marks), 1.0))
         return self
 
     def relevance(self, Z, y):
-        """One row per sample."""
+        """Return one row per sample."""
         return 1.0 + self.strength * np.asarray(Z, float) * self.worth_
 
 
