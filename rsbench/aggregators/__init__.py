@@ -1,14 +1,18 @@
 """Built-in aggregators: from annotations to relevance, the diagonal of S^-1."""
 
 from rsbench import hookimpl
-from rsbench.aggregators.class_level import ClassSoft, ClassThreshold, CrossClasses
-from rsbench.aggregators.sample import Ones, Sample
+from rsbench.aggregators.class_soft import ClassSoft
+from rsbench.aggregators.class_threshold import ClassThreshold
+from rsbench.aggregators.cross_classes import CrossClasses
+from rsbench.aggregators.ones import Ones
+from rsbench.aggregators.sample import Sample
 
 __all__ = ["ClassSoft", "ClassThreshold", "CrossClasses", "Ones", "Sample"]
 
 
 @hookimpl
 def rsbench_aggregators() -> dict[str, type]:
+    """Offer them under the names that configs use."""
     return {
         "sample": Sample,
         "class_soft": ClassSoft,

@@ -4,60 +4,55 @@ from typing import Self
 
 import numpy as np
 
+from rsbench.core.components import Aggregator
 from rsbench.errors import check_positive
 
 
-class _OwnVotes:
-    """Relevance from a sample's own votes alone, so that any part of the stream can be asked for."""
+class Sample(Aggregator):
+    """Take the annotator's marks as they are, each sample's for itself.
 
-    def fit(self, Z: np.ndarray, y: np.ndarray) -> Self:
-        """Nothing to learn from other samples."""
-        return self
-
-    partial_fit = fit
-
-    def see(self, Z: np.ndarray, y: np.ndarray) -> None:
-        """Nothing to keep."""
-
-    def relevance(self, Z: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """One row per sample."""
-        return self._rows(np.asarray(Z))
-
-    def _rows(self, Z: np.ndarray) -> np.ndarray:
-        raise NotImplementedError
-
-
-class Sample(_OwnVotes):
-    """r = irrelevant + (relevant - irrelevant) * z: the annotator's marks, taken as they are.
-
-    A sample that nobody annotated is taken as it is: all ones.
-
-    `relevant=2 irrelevant=1` is the soft mask 1 + z.
+    With z the sample's votes, r = irrelevant + (relevant - irrelevant) z; so
+    `relevant=2 irrelevant=1` is the soft mask 1 + z. All features of a sample that
+    nobody annotated are relevant: its row is all ones.
 
     Parameters
     ----------
-    relevant : relevance of a marked feature.
-    irrelevant : relevance of an unmarked one; above zero.
+    relevant : float, default 1.0
+        Relevance of a marked feature.
+    irrelevant : float, default 1e-10
+        Relevance of an unmarked one; above zero.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Sample(relevant=2, irrelevant=1).relevance(np.array([[1, 0, 1]]), [0])
+    array([[2., 1., 2.]])
     """
 
-    #: Told of votes that were not given, by NaN.
+    # A sample that nobody annotated is told from one without marks by its NaNs.
     takes_missing = True
 
     def __init__(self, relevant: float = 1.0, irrelevant: float = 1e-10):
         self.relevant = relevant
         self.irrelevant = irrelevant
+
+    def check_params(self) -> None:
+        """Raise an error for parameters that make no sense."""
         check_positive(self, "relevant")
         check_positive(self, "irrelevant")
 
-    def _rows(self, Z: np.ndarray) -> np.ndarray:
-        Z = Z.astype(np.float64)
-        R = self.irrelevant + (self.relevant - self.irrelevant) * np.nan_to_num(Z)
-        R[np.isnan(Z).all(axis=1)] = 1.0
+    def partial_fit(self, Z: np.ndarray, y: np.ndarray) -> Self:
+        """Learn nothing: other samples' votes have no say."""
+        return self
+
+    def see(self, Z: np.ndarray, y: np.ndarray) -> None:
+        """Keep nothing, so that any part of the stream can be asked for."""
+
+    def relevance(self, Z: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """Return one row per sample, from its own votes."""
+        votes = np.asarray(Z).astype(np.float64)
+        span = self.relevant - self.irrelevant
+        R = self.irrelevant + span * np.nan_to_num(votes)
+        # Not even asked: a row of `irrelevant` would call all of it irrelevant.
+        R[np.isnan(votes).all(axis=1)] = 1.0
         return R
-
-
-class Ones(_OwnVotes):
-    """All ones: every feature of every sample is relevant, whatever the annotation says."""
-
-    def _rows(self, Z: np.ndarray) -> np.ndarray:
-        return np.ones(Z.shape)
