@@ -1,4 +1,4 @@
-"""Caltech-UCSD Birds 200-2011: species, images, and attributes that people marked in them."""
+"""Caltech-UCSD Birds 200-2011: species, images, and attributes marked in them."""
 
 from pathlib import Path
 from typing import Any, Literal
@@ -8,9 +8,10 @@ import numpy as np
 from rsbench.core.data import Data, Names, Training
 from rsbench.datasets.cub_files import CERTAINTIES, Table, list_folder, read_table
 from rsbench.datasets.generative import World, generate
-from rsbench.datasets.real import Archive, RealOrSimulated, Source, take
+from rsbench.datasets.real import RealOrSimulated, Source, take
 from rsbench.datasets.splits import check_split, split_classes
 from rsbench.errors import UserError, is_number
+from rsbench.files.archive import Archive
 
 #: The 28 groups of CUB's 312 attributes, in the order of its attributes.txt.
 GROUPS = {
@@ -44,7 +45,7 @@ GROUPS = {
     "has_wing_pattern": 4,
 }
 
-#: Of the stand-in: 50 classes, 2,933 images.
+#: Of the stand-in: 50 classes, 2,933 images, as the standard split has.
 CLASS_SIZES = (60,) * 35 + (59,) * 5 + (58, 58, 56, 56, 53, 53, 52, 52, 50, 50)
 
 
@@ -53,23 +54,40 @@ class CUB(RealOrSimulated):
 
     Parameters
     ----------
-    source : `auto` (real if there, else simulated), `disk` (real or an error), `simulated`.
-    root : folder CUB_200_2011, by default looked for in RSBENCH_DATA; or an npz with `y`, `Z`, `class_names`,
-        `attribute_names` for features made elsewhere.
-    split : species to train attribute detectors on, to validate them on, and to learn from few samples: three
-        counts, three files of names, or one file with the few-shot species.
-    split_seed : draws the species.
-    votes : as `given`, or weighted by the annotator's `certainty`.
-    certainty_weights : of a vote given as not visible, guessing, probably, definitely.
-    not_visible : `count` as no vote, or `drop` from class-level counts where the part was not visible.
-    on_bad_image : `error`, or `drop` images that are missing or damaged and say how many.
-    difficulty : of the stand-in; scales its detectors' disturbances.
-    draw : of the stand-in; another number, another simulated data set.
+    source : {"auto", "disk", "simulated"}
+        The real data set if it is there, else the stand-in; the real one or an error;
+        the stand-in.
+    root : str or None
+        Folder CUB_200_2011, by default looked for in RSBENCH_DATA; or an npz file with
+        `y`, `Z`, `class_names` and `attribute_names`, for features made elsewhere.
+    split : sequence of int, sequence of str, or str
+        Species to train attribute detectors on, to validate them on, and to learn from
+        few samples: three counts, three files of names, or one file with the few-shot
+        species.
+    split_seed : int
+        Draws the species.
+    votes : {"given", "certainty"}
+        Votes as they are, or weighted by how certain the annotator was.
+    certainty_weights : tuple of float
+        Weights of a vote given as not visible, guessing, probably and definitely.
+    not_visible : {"count", "drop"}
+        What class-level counts make of a part that was not visible: no vote for it, or
+        no vote at all.
+    on_bad_image : {"error", "drop"}
+        Whether images that are missing or damaged are an error, or left out and
+        counted.
+    difficulty : float
+        Of the stand-in; scales its detectors' disturbances.
+    draw : int
+        Of the stand-in; another number, another simulated data set.
     """
 
     archive = Archive(
         folder="CUB_200_2011",
-        url="https://data.caltech.edu/records/65de6-vp158/files/CUB_200_2011.tgz?download=1",
+        url=(
+            "https://data.caltech.edu/records/65de6-vp158/files/"
+            "CUB_200_2011.tgz?download=1"
+        ),
         md5="97eceeb196236b17998738112f37df78",
         beside=("attributes.txt",),
     )
@@ -89,81 +107,100 @@ class CUB(RealOrSimulated):
         draw: int = 0,
     ):
         super().__init__(source, root)
-        self.split = (
-            tuple(split) if isinstance(split, list) else split
-        )  # as a config has it, and the default
+        self.split = split
         self.split_seed = split_seed
         self.votes = votes
         self.certainty_weights = certainty_weights
         self.not_visible = not_visible
-        self.on_bad_image: Literal["error", "drop"] = on_bad_image
+        self.on_bad_image = on_bad_image
         self.difficulty = difficulty
         self.draw = draw
-        check_split(split)
-        if split_seed < 0:
-            raise UserError(f"dataset.split_seed={split_seed}: expected 0 or more")
-        weights = certainty_weights
-        if len(weights) != len(CERTAINTIES) or not all(
-            is_number(w) and 0 <= w <= 1 for w in weights
-        ):
+        self.check_params()
+
+    def check_params(self) -> None:
+        """Raise an error for parameters that make no sense."""
+        check_split(self.split)
+        if self.split_seed < 0:
+            raise UserError(f"dataset.split_seed={self.split_seed}: expected 0 or more")
+        weights = self.certainty_weights
+        right = len(weights) == len(CERTAINTIES)
+        for weight in weights:
+            right = right and is_number(weight) and 0 <= weight <= 1
+        if not right:
             raise UserError(
-                f"dataset.certainty_weights={list(weights)}: expected four numbers in [0, 1], "
-                f"for {', '.join(CERTAINTIES)}"
+                f"dataset.certainty_weights={list(weights)}: expected four numbers in "
+                f"[0, 1], for {', '.join(CERTAINTIES)}"
             )
 
-    def _read(self, root: Path) -> Data:
+    def read(self, root: Path) -> Data:
+        """Return the few-shot species' images, and the others for training."""
         table = read_table(root)
         shown = np.unique(table.y)  # a copy may list species that it has no images of
-        parts = split_classes(
-            self.split, [table.classes[c] for c in shown], self.split_seed
-        )
+        species = np.array(table.classes)
+        parts = split_classes(self.split, species[shown].tolist(), self.split_seed)
         train, validation, few = (shown[part] for part in parts)
-        Z, visible = self._policy(table)
+
         samples = np.flatnonzero(np.isin(table.y, few))
-        others = np.flatnonzero(np.isin(table.y, np.concatenate([train, validation])))
+        # Numbered anew: learners know the few-shot species alone.
         present, y = np.unique(table.y[samples], return_inverse=True)
+        class_names = tuple(species[present].tolist())
+        Z, visible = self._votes(table)
+        if visible is not None:
+            visible = visible[samples]
+        others = np.flatnonzero(np.isin(table.y, np.concatenate([train, validation])))
         return Data(
             y=y,
             Z=Z[samples],
-            visible=None if visible is None else visible[samples],
+            visible=visible,
             images=take(table.images, samples),
-            # Detectors always learn the votes as given: a policy for annotations must not change the features.
             training=Training(
-                take(table.images, others),
-                table.y[others],
-                table.present[others],
-                np.isin(table.y[others], validation),
+                images=take(table.images, others),
+                y=table.y[others],
+                # As given: how annotations are weighed must not change the features.
+                Z=table.present[others],
+                validation=np.isin(table.y[others], validation),
             ),
             on_bad_image=self.on_bad_image,
-            names=Names(table.attributes, tuple(table.classes[c] for c in present)),
+            names=Names(table.attributes, class_names),
         )
 
-    def _policy(self, table: Table) -> tuple[np.ndarray, np.ndarray | None]:
-        """Votes, and which could be given, by the chosen policy."""
-        if (self.votes, self.not_visible) == ("given", "count"):
+    def _votes(self, table: Table) -> tuple[np.ndarray, np.ndarray | None]:
+        """Return votes as `votes` has them, and which could be given.
+
+        None stands for all of them.
+        """
+        if self.votes == "given" and self.not_visible == "count":
             return table.present, None
         if table.certainty is None:
             raise UserError(
-                f"{table.where} holds no certainties: only dataset.votes=given dataset.not_visible=count"
+                f"{table.where} holds no certainties: only dataset.votes=given "
+                "dataset.not_visible=count"
             )
-        weights = np.array(
-            self.certainty_weights if self.votes == "certainty" else (1.0,) * 4,
-            np.float32,
-        )
-        visible = table.certainty > 0 if self.not_visible == "drop" else None
+        weights = np.ones(len(CERTAINTIES), np.float32)
+        if self.votes == "certainty":
+            weights = np.array(self.certainty_weights, np.float32)
+        visible = None
+        if self.not_visible == "drop":
+            visible = table.certainty > CERTAINTIES.index("not visible")
         return table.present * weights[table.certainty], visible
 
-    def status(self, root: Path) -> tuple[bool, str]:
-        """Whether the folder is complete, and what is in it."""
-        images, classes, attributes = list_folder(root)
-        missing = sum(not (root / "images" / name).is_file() for name in images)
-        found = f"{len(images) - missing:,} of {len(images):,} images"
-        return not missing, f"{found}, {classes} species, {attributes} attributes"
-
-    def _simulate(self) -> Data:
-        features = tuple(
-            f"{group}::{i}" for group, size in GROUPS.items() for i in range(size)
-        )
-        names = Names(features, tuple(f"species{c}" for c in range(len(CLASS_SIZES))))
+    def simulate(self) -> Data:
+        """Return simulated species over CUB's attributes."""
+        features: list[str] = []
+        for group, size in GROUPS.items():
+            features += [f"{group}::{i}" for i in range(size)]
+        classes = [f"species{c}" for c in range(len(CLASS_SIZES))]
         world = World(difficulty=self.difficulty, draw=self.draw)
+        names = Names(tuple(features), tuple(classes))
         return generate(world, CLASS_SIZES, tuple(GROUPS.values()), names)
+
+    def status(self, root: Path) -> tuple[bool, str]:
+        """Return whether the folder is complete, and in words what is in it."""
+        images, classes, attributes = list_folder(root)
+        there = 0
+        for name in images:
+            if (root / "images" / name).is_file():
+                there += 1
+        found = f"{there:,} of {len(images):,} images"
+        complete = there == len(images)
+        return complete, f"{found}, {classes} species, {attributes} attributes"

@@ -1,16 +1,17 @@
-"""A generative model of learning with rich supervision, behind every simulated data set.
+"""A generative model of rich supervision, behind every simulated data set.
 
-Families of classes have prototypes over groups of named features; classes vary around their
-family's. A sample shows features drawn from its class's prototype. An annotator marks what it
-shows, missing some and erring on others. Detectors score every feature: they respond to what the
-sample shows and to its class's prototype, and are disturbed by the sample's appearance (a few
-factors shared by all features, part family, part class, part sample) and by noise. Their scores
-are sigmoids, all positive, like those of real attribute detectors.
+Families of classes have prototypes over groups of named features; classes vary around
+their family's. A sample shows features drawn from its class's prototype. An annotator
+marks what it shows, missing some and erring on others. Detectors score every feature:
+they respond to what the sample shows and to its class's prototype, and are disturbed by
+the sample's appearance (a few factors shared by all features, part family, part class,
+part sample) and by noise. Their scores are sigmoids, all positive, like those of real
+attribute detectors.
 
 Simulated data are for trying things out; they are no evidence of anything.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,10 +20,33 @@ from rsbench.core.data import Data, Names
 from rsbench.core.seeds import stream
 from rsbench.errors import UserError
 
+#: Which values make sense, by parameter.
+_AT_LEAST_ONE = ("families", "appearance_factors")
+_POSITIVE = ("marks", "popularity", "variety", "likeness")
+_SHARES = (
+    "unnameable",
+    "annotator_miss",
+    "annotator_err",
+    "detector_instance",
+    "appearance_own",
+)
+_NOT_NEGATIVE = (
+    "draw",
+    "background_classes",
+    "background_samples",
+    "difficulty",
+    "detector_noise",
+    "appearance_between",
+    "appearance_within",
+)
 
-@dataclass(frozen=True)
+
+@dataclass
 class World:
-    """The knobs of the model; the same values give the same bytes."""
+    """The knobs of the model; the same values give the same bytes.
+
+    `Synthetic` has all of them as its parameters, and says what they mean.
+    """
 
     marks: float = 34.5
     difficulty: float = 1.0
@@ -47,88 +71,87 @@ class World:
     background_samples: int = 20
 
     def __post_init__(self):
-        self._require(
-            ("families", "appearance_factors"), lambda value: value >= 1, "1 or more"
-        )
-        self._require(
-            ("marks", "popularity", "variety", "likeness"),
-            lambda value: value > 0,
-            "a number above 0",
-        )
-        shares = (
-            "unnameable",
-            "annotator_miss",
-            "annotator_err",
-            "detector_instance",
-            "appearance_own",
-        )
-        self._require(shares, lambda value: 0 <= value <= 1, "a share between 0 and 1")
-        counts = ("draw", "background_classes", "background_samples")
-        scales = (
-            "difficulty",
-            "detector_noise",
-            "appearance_between",
-            "appearance_within",
-        )
-        self._require(counts + scales, lambda value: value >= 0, "0 or more")
+        self.check_params()
 
-    def _require(
-        self, names: tuple[str, ...], good: Callable[[float], bool], expected: str
-    ) -> None:
-        for name in names:
-            if not good(getattr(self, name)):
-                raise UserError(
-                    f"dataset.{name}={getattr(self, name)}, expected {expected}"
-                )
+    def check_params(self) -> None:
+        """Raise an error for values that make no sense."""
+        values = vars(self)
+        for name in _AT_LEAST_ONE:
+            self.require(name, values[name] >= 1, "1 or more")
+        for name in _POSITIVE:
+            self.require(name, values[name] > 0, "a number above 0")
+        for name in _SHARES:
+            self.require(name, 0 <= values[name] <= 1, "a share between 0 and 1")
+        for name in _NOT_NEGATIVE:
+            self.require(name, values[name] >= 0, "0 or more")
+
+    def require(self, name: str, right: bool, expected: str) -> None:
+        """Raise an error that names the parameter, unless its value is right."""
+        if not right:
+            raise UserError(f"dataset.{name}={vars(self)[name]}, expected {expected}")
 
 
 def generate(
     world: World, class_sizes: Sequence[int], groups: Sequence[int], names: Names
 ) -> Data:
-    """Draw a data set of classes of these sizes over these groups of features, with other classes as background."""
-    n_classes = len(class_sizes) + world.background_classes
-    y = np.repeat(
-        np.arange(n_classes),
-        (*class_sizes, *[world.background_samples] * world.background_classes),
-    )
+    """Draw a data set, with other classes as background.
+
+    Parameters
+    ----------
+    world : World
+        The model's knobs.
+    class_sizes : sequence of int
+        Number of samples of each class.
+    groups : sequence of int
+        Number of features in each group.
+    names : Names
+        Of features and classes.
+    """
+    n_few = len(class_sizes)
+    n_classes = n_few + world.background_classes
+    background_sizes = [world.background_samples] * world.background_classes
+    # Classes of the background come last, but are made like the others: they share
+    # families with them, as species do.
+    y = np.repeat(np.arange(n_classes), (*class_sizes, *background_sizes))
     family = stream(world.draw, "families").permutation(n_classes) % world.families
     prototypes = _prototypes(world, groups, family)
-    shown = (
-        stream(world.draw, "samples").random((len(y), prototypes.shape[1]))
-        < prototypes[y]
-    )
+    luck = stream(world.draw, "samples").random((len(y), prototypes.shape[1]))
+    shown = luck < prototypes[y]
     X = _detect(world, prototypes, shown, y, family).astype(np.float32)
     Z = _annotate(world, shown)
-    few = y < len(class_sizes)
-    others = (
-        Data(y=y[~few] - len(class_sizes), Z=Z[~few], X=X[~few])
-        if (~few).any()
-        else None
-    )
+
+    few = y < n_few
+    background = None
+    validation = None
+    if not few.all():
+        background = X[~few]
+    if background is not None and world.background_classes > 1:
+        validation = Data(y=y[~few] - n_few, Z=Z[~few], X=background)
     return Data(
         y=y[few],
         Z=Z[few],
         X=X[few],
-        background=others.X if others else None,
-        validation=others if world.background_classes > 1 else None,
+        background=background,
+        validation=validation,
         names=names,
         simulated=True,
     )
 
 
 def _prototypes(world: World, groups: Sequence[int], family: np.ndarray) -> np.ndarray:
-    """The chance that a sample of a class shows a feature, (classes, features)."""
+    """Return the chance that a sample of a class shows a feature, (classes, d)."""
     rng = stream(world.draw, "prototypes")
     blocks = []
     for size in groups:
         popularity = rng.dirichlet(np.full(size, world.popularity))
         families = _dirichlet(rng, world.variety * popularity, world.families)
-        blocks.append(
-            np.vstack(
-                [_dirichlet(rng, world.likeness * families[f], 1) for f in family]
-            )
-        )
-    return np.minimum(np.hstack(blocks) * (world.marks / len(groups)), 0.97)
+        classes = []
+        for f in family:
+            classes.append(_dirichlet(rng, world.likeness * families[f], 1))
+        blocks.append(np.vstack(classes))
+    marks_per_group = world.marks / len(groups)
+    # These are chances, so they have to stay below one.
+    return np.minimum(np.hstack(blocks) * marks_per_group, 0.97)
 
 
 def _dirichlet(rng: np.random.Generator, weights: np.ndarray, n: int) -> np.ndarray:
@@ -137,13 +160,13 @@ def _dirichlet(rng: np.random.Generator, weights: np.ndarray, n: int) -> np.ndar
 
 
 def _annotate(world: World, shown: np.ndarray) -> np.ndarray:
-    """Marks of an annotator who misses, errs, and has no word for some features."""
+    """Return marks of an annotator who misses, errs, and lacks words for features."""
     rng = stream(world.draw, "annotators")
+    # One number decides both, so that annotators differ only where rates differ.
     luck = rng.random(shown.shape)
     marks = np.where(shown, luck >= world.annotator_miss, luck < world.annotator_err)
-    unnameable = rng.permutation(shown.shape[1])[
-        : round(world.unnameable * shown.shape[1])
-    ]
+    d = shown.shape[1]
+    unnameable = rng.permutation(d)[: round(world.unnameable * d)]
     marks[:, unnameable] = False
     return marks
 
@@ -155,32 +178,33 @@ def _detect(
     y: np.ndarray,
     family: np.ndarray,
 ) -> np.ndarray:
-    """Detector scores in (0, 1)."""
+    """Return detectors' scores, (n, d), in (0, 1)."""
     rng = stream(world.draw, "detectors")
-    k, d = world.appearance_factors, prototypes.shape[1]
+    n = len(y)
+    d = prototypes.shape[1]
+
+    # How factors of appearance disturb detectors, the first ones the most.
+    k = world.appearance_factors
     loadings = rng.normal(size=(k, d)) / np.sqrt(1 + np.arange(k))[:, None]
     loadings /= np.linalg.norm(loadings, axis=0)
+
+    # How classes look, part as their family does, and how samples look beyond that.
     own = world.appearance_own
     looks = np.sqrt(1 - own) * rng.normal(size=(world.families, k))[family]
     looks += np.sqrt(own) * rng.normal(size=(len(family), k))
     appearance = world.appearance_between * looks[y]
-    appearance += (
-        world.difficulty * world.appearance_within * rng.normal(size=(len(y), k))
-    )
-    noise = world.difficulty * world.detector_noise * rng.standard_normal((len(y), d))
+    within = world.difficulty * world.appearance_within
+    appearance += within * rng.normal(size=(n, k))
+    noise = world.difficulty * world.detector_noise * rng.standard_normal((n, d))
 
+    # What detectors respond to: the sample itself, its class, and how common a feature
+    # is over all classes.
     base = prototypes.mean(axis=0)
-    evidence = (
-        (1 - world.detector_instance) * prototypes[y]
-        + world.detector_instance * shown
-        - base
-    )
-    prior = (
-        world.detector_bias * np.log((base + 0.01) / (1 - base)) + world.detector_offset
-    )
-    return 1 / (
-        1
-        + np.exp(
-            -(prior + world.detector_gain * evidence + appearance @ loadings + noise)
-        )
-    )
+    instance = world.detector_instance
+    evidence = (1 - instance) * prototypes[y] + instance * shown - base
+    # A little more than nothing: a feature that no class has would have log-odds of
+    # minus infinity.
+    log_odds = np.log((base + 0.01) / (1 - base))
+    prior = world.detector_bias * log_odds + world.detector_offset
+    logits = prior + world.detector_gain * evidence + appearance @ loadings + noise
+    return 1 / (1 + np.exp(-logits))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from rsbench.core.seeds import stream
-from rsbench.errors import UserError, did_you_mean, is_number
+from rsbench.errors import UserError, is_number, nearest
 from rsbench.files.atomic import read_lines
 
 PARTS = ("train", "validation", "few-shot")
@@ -18,78 +18,119 @@ def check_split(split: Any) -> None:
     if isinstance(split, str) and split:
         return
     if isinstance(split, Sequence) and len(split) == len(PARTS):
-        if all(isinstance(part, str) for part in split):
+        files = all(isinstance(part, str) for part in split)
+        if files:
             return
-        if (
-            all(
-                is_number(part) and float(part).is_integer() and part >= 0
-                for part in split
-            )
-            and split[2] >= 2
-        ):
+        counts = all(_is_count(part) for part in split)
+        if counts and split[2] >= 2:
             return
     raise UserError(
-        f"dataset.split={split}: expected counts of classes for {', '.join(PARTS)}, such as [100,50,50] with 2 or more "
-        "few-shot classes; or files of class names, one for each part, or one that names the few-shot classes"
+        f"dataset.split={split}: expected counts of classes for {', '.join(PARTS)}, "
+        "such as [100,50,50] with 2 or more few-shot classes; or files of class names, "
+        "one for each part, or one that names the few-shot classes"
     )
+
+
+def _is_count(value: Any) -> bool:
+    return is_number(value) and float(value).is_integer() and value >= 0
 
 
 def split_classes(
     split: Any, classes: Sequence[str], seed: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Numbers of the classes for training, validation and few-shot learning, each in ascending order.
+    """Decide which classes are for training, validation and few-shot learning.
 
-    Counts are drawn by the seed. One file names the few-shot classes; a third of the others, drawn by
-    the seed, are for validation.
+    Parameters
+    ----------
+    split : sequence of int, sequence of str, or str
+        Three counts of classes, to be drawn by the seed; three files of class names; or
+        one file that names the few-shot classes, a third of the others, drawn by the
+        seed, being for validation.
+    classes : sequence of str
+        Names of the classes that there are.
+    seed : int
+        Decides what is drawn.
+
+    Returns
+    -------
+    train, validation, few : array of int
+        Positions in `classes`, in ascending order.
     """
+    # A stream of its own, so that nothing else that is drawn can change the split.
     order = stream(seed, "split").permutation(len(classes))
     if isinstance(split, str):
-        few = _named(Path(split), classes)
+        few = _read_classes(Path(split), classes)
         others = order[~np.isin(order, few)]
-        parts = [others[len(others) // 3 :], others[: len(others) // 3], few]
+        # Two to one, as the default counts of training and validation classes are.
+        third = len(others) // 3
+        parts = [others[third:], others[:third], few]
     elif isinstance(split[0], str):
-        parts = [_named(Path(file), classes) for file in split]
-        twice = [
-            np.intersect1d(parts[i], parts[j]) for i, j in ((0, 1), (0, 2), (1, 2))
-        ]
-        if any(map(len, twice)):
-            name = classes[np.concatenate(twice)[0]]
-            raise UserError(
-                f"dataset.split: {name} is in two of the files {', '.join(split)}"
-            )
+        parts = _read_parts(split, classes)
     else:
-        counts = [int(part) for part in split]
-        if sum(counts) > len(classes):
-            n = len(classes)
-            raise UserError(
-                f"dataset.split={list(split)} asks for {sum(counts)} classes, but there are {n} with images: "
-                f"for example dataset.split=[{n - n // 4 - max(2, n // 4)},{n // 4},{max(2, n // 4)}]"
-            )
-        parts = np.split(order[: sum(counts)], np.cumsum(counts)[:2])
+        parts = _take_counts(split, order)
     if len(parts[2]) < 2:
         raise UserError(
-            f"dataset.split={split}: {len(parts[2])} few-shot classes; at least two are needed"
+            f"dataset.split={split}: {len(parts[2])} few-shot classes; at least two "
+            "are needed"
         )
     train, validation, few = (np.sort(part) for part in parts)
     return train, validation, few
 
 
-def _named(path: Path, classes: Sequence[str]) -> np.ndarray:
-    """Numbers of the classes that a file names, one a line, with or without CUB's number before the name."""
+def _take_counts(split: Sequence[float], order: np.ndarray) -> list[np.ndarray]:
+    """Take so many classes for each part, in the order that was drawn."""
+    counts = [int(part) for part in split]
+    n = len(order)
+    if sum(counts) > n:
+        quarter = n // 4
+        few = max(2, quarter)
+        raise UserError(
+            f"dataset.split={list(split)} asks for {sum(counts)} classes, but there "
+            f"are {n} with images: for example "
+            f"dataset.split=[{n - quarter - few},{quarter},{few}]"
+        )
+    return np.split(order[: sum(counts)], np.cumsum(counts)[:2])
+
+
+def _read_parts(files: Sequence[str], classes: Sequence[str]) -> list[np.ndarray]:
+    """Read each part's classes from a file of its own; no class may be in two."""
+    parts = [_read_classes(Path(file), classes) for file in files]
+    for i, j in ((0, 1), (0, 2), (1, 2)):
+        shared = np.intersect1d(parts[i], parts[j])
+        if len(shared):
+            raise UserError(
+                f"dataset.split: {classes[shared[0]]} is in two of the files "
+                f"{', '.join(files)}"
+            )
+    return parts
+
+
+def _read_classes(path: Path, classes: Sequence[str]) -> np.ndarray:
+    """Return positions of the classes that a file names, one a line.
+
+    CUB's names begin with a number, as in "002.Laysan_Albatross"; files may name them
+    with it or without.
+    """
     if not path.is_file():
         raise UserError(
             f"dataset.split: there is no file {path} (seen from {Path.cwd()})"
         )
-    numbers = {name.partition(".")[2] or name: i for i, name in enumerate(classes)}
-    numbers |= {name: i for i, name in enumerate(classes)}
+    known = {}
+    for i, name in enumerate(classes):
+        without_number = name.partition(".")[2]
+        known[without_number or name] = i
+    # Last, so that a whole name always counts.
+    for i, name in enumerate(classes):
+        known[name] = i
     found = []
     for name in read_lines(path):
-        if name not in numbers:
-            near = did_you_mean(name, numbers).partition("Known")[0]
-            raise UserError(
-                f"{path}: '{name}' is no class of the data set with images. {near}".rstrip()
-            )
-        found.append(numbers[name])
+        if name not in known:
+            message = f"{path}: '{name}' is no class of the data set with images."
+            near = nearest(name, known)
+            if near is not None:
+                message += f" Did you mean '{near}'?"
+            raise UserError(message)
+        found.append(known[name])
     if len(set(found)) < len(found):
         raise UserError(f"{path} names a class twice")
     return np.array(found, int)

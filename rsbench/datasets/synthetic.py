@@ -2,35 +2,67 @@
 
 from dataclasses import dataclass
 
+from rsbench.core.components import Dataset
 from rsbench.core.data import Data, Names
 from rsbench.datasets.generative import World, generate
 
 
-@dataclass(frozen=True)
-class Synthetic(World):
-    """Simulated classes over groups of named features, with fallible annotators and detectors.
+@dataclass
+class Synthetic(World, Dataset):
+    """Simulated classes over groups of features, with fallible votes and detectors.
 
     Parameters
     ----------
-    classes, samples : number of classes, and of samples in each.
-    groups, group_size : groups of features of which a sample typically shows one or so.
-    marks : features a sample shows on average, before the annotator misses any.
-    difficulty : scales the detectors' disturbances; 0 leaves only the samples' own variation.
-    draw : number of the random draw; another number, another data set.
-    families : families of similar classes.
-    popularity : evenness of features within a group, over all classes.
-    variety : evenness of features within a family's prototype.
-    likeness : how close classes are to their family's prototype.
-    unnameable : share of features that annotators have no word for.
-    annotator_miss, annotator_err : chance to miss a shown feature, and to mark one not shown.
-    detector_gain : response of a detector's logit to its feature.
-    detector_instance : share of that response due to the sample rather than its class.
-    detector_bias, detector_offset : slope and offset of a detector's mean logit in its feature's base rate.
-    detector_noise : independent noise on logits.
-    appearance_factors : factors of appearance that disturb many detectors at once.
-    appearance_between, appearance_within : their strength between classes and within one.
-    appearance_own : share of the former that is a class's own, not its family's.
-    background_classes, background_samples : other classes, and samples in each, for `background`.
+    marks : float
+        Features that a sample shows on average, before the annotator misses any.
+    difficulty : float
+        Scales the detectors' disturbances; 0 leaves only the samples' own variation.
+    draw : int
+        Number of the random draw; another number, another data set.
+    families : int
+        Families of similar classes.
+    popularity : float
+        Evenness of features within a group, over all classes.
+    variety : float
+        Evenness of features within a family's prototype.
+    likeness : float
+        How close classes are to their family's prototype.
+    unnameable : float
+        Share of features that annotators have no word for.
+    annotator_miss : float
+        Chance to miss a feature that is shown.
+    annotator_err : float
+        Chance to mark a feature that is not shown.
+    detector_gain : float
+        Response of a detector's logit to its feature.
+    detector_instance : float
+        Share of that response due to the sample rather than its class.
+    detector_bias : float
+        Slope of a detector's mean logit in the log-odds of its feature.
+    detector_offset : float
+        Offset of a detector's mean logit.
+    detector_noise : float
+        Independent noise on logits.
+    appearance_factors : int
+        Factors of appearance that disturb many detectors at once.
+    appearance_between : float
+        Strength of appearance that differs between classes.
+    appearance_within : float
+        Strength of appearance that differs within a class.
+    appearance_own : float
+        Share of appearance between classes that is a class's own, not its family's.
+    background_classes : int
+        Other classes, for `background`.
+    background_samples : int
+        Samples in each of them.
+    classes : int
+        Number of classes.
+    samples : int
+        Number of samples in each class.
+    groups : int
+        Groups of features, of which a sample typically shows one or so.
+    group_size : int
+        Number of features in each group.
     """
 
     classes: int = 20
@@ -41,24 +73,24 @@ class Synthetic(World):
     families: int = 8
     background_classes: int = 40
 
-    def __post_init__(self):
-        super().__post_init__()
-        self._require(("classes",), lambda value: value >= 2, "2 or more")
-        self._require(
-            ("samples", "groups", "group_size"), lambda value: value >= 1, "1 or more"
-        )
+    def check_params(self) -> None:
+        """Raise an error for values that make no sense."""
+        super().check_params()
+        self.require("classes", self.classes >= 2, "2 or more")
+        self.require("samples", self.samples >= 1, "1 or more")
+        self.require("groups", self.groups >= 1, "1 or more")
+        self.require("group_size", self.group_size >= 1, "1 or more")
 
     def load(self) -> Data:
         """Draw the data set."""
-        features = tuple(
-            f"group{g}.value{v}"
-            for g in range(self.groups)
-            for v in range(self.group_size)
-        )
-        names = Names(features, tuple(f"class{c}" for c in range(self.classes)))
+        features: list[str] = []
+        for group in range(self.groups):
+            values = range(self.group_size)
+            features += [f"group{group}.value{value}" for value in values]
+        classes = [f"class{c}" for c in range(self.classes)]
         return generate(
             self,
-            (self.samples,) * self.classes,
-            (self.group_size,) * self.groups,
-            names,
+            class_sizes=[self.samples] * self.classes,
+            groups=[self.group_size] * self.groups,
+            names=Names(tuple(features), tuple(classes)),
         )

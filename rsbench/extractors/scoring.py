@@ -7,8 +7,8 @@ import numpy as np
 
 from rsbench.core.data import Data, Training
 from rsbench.errors import UserError
+from rsbench.extractors.bad_images import without_bad
 from rsbench.extractors.detectors import Recipe, quality, train_detectors
-from rsbench.extractors.images import without_bad
 
 
 def detect(
@@ -20,57 +20,104 @@ def detect(
 ) -> Data:
     """Train detectors on the training images' features, and score all images.
 
-    `features` has a row for each of `data.all_images`; `bad` says which of them have none, and why.
+    Parameters
+    ----------
+    data : Data
+        Samples with images.
+    features : array of shape (images, p)
+        One row for each of `data.all_images`.
+    bad : dict of str
+        Which of them have no features and why, by position.
+    recipe : Recipe
+        How detectors are trained.
+    source : dict
+        Where the features come from, for the record.
+
+    Returns
+    -------
+    Data
+        With scores as features.
     """
     data, keep = without_bad(data, bad)
     if data.training is None:
         raise UserError(
-            "the data set has no images of other classes to train attribute detectors on"
+            "the data set has no images of other classes to train attribute detectors "
+            "on"
         )
+    # Rows of samples come first, then those of training images.
     features = features[keep]
     detectors = train_detectors(features[len(data.y) :], data.training, recipe)
-    return _with_scores(
-        data, detectors.scores(features), {**source, **detectors.quality}
-    )
+    scores = detectors.scores(features)
+    return _with_scores(data, scores, {**source, **detectors.quality})
 
 
 def score(
     data: Data, scores: np.ndarray, bad: dict[int, str], source: dict[str, Any]
 ) -> Data:
-    """Take scores that needed no training; their quality is measured on the other classes."""
+    """Take scores that needed no training; measure their quality on other classes.
+
+    Parameters
+    ----------
+    data : Data
+        Samples with images.
+    scores : array of shape (images, attributes)
+        One row for each of `data.all_images`.
+    bad : dict of str
+        Which of them have no scores and why, by position.
+    source : dict
+        Where the scores come from, for the record.
+
+    Returns
+    -------
+    Data
+        With scores as features.
+    """
     if scores.shape[1] != data.Z.shape[1]:
         where = ", ".join(map(str, source.values()))
         raise UserError(
-            f"{where}: scores of {scores.shape[1]} attributes, but the data set has {data.Z.shape[1]}"
+            f"{where}: scores of {scores.shape[1]} attributes, but the data set has "
+            f"{data.Z.shape[1]}"
         )
     data, keep = without_bad(data, bad)
-    scores, measured = scores[keep], {}
+    scores = scores[keep]
+    # Not on the samples themselves, whose votes are for the learners alone.
+    measured = {}
     if data.training is not None and len(data.training.y):
         found = quality(scores[len(data.y) :], data.training.Z)
-        measured = {f"background_{measure}": value for measure, value in found.items()}
+        for measure, value in found.items():
+            measured[f"background_{measure}"] = value
     return _with_scores(data, scores, {**source, **measured})
 
 
-def _validation(training: Training | None, scores: np.ndarray) -> Data | None:
-    """The samples of the validation classes, for tuning; None if they are not two classes or more."""
-    if training is None or len(np.unique(training.y[training.validation])) < 2:
-        return None
-    held = training.validation
-    return Data(
-        y=np.unique(training.y[held], return_inverse=True)[1],
-        Z=training.Z[held],
-        X=scores[held],
-    )
-
-
 def _with_scores(data: Data, scores: np.ndarray, detectors: dict[str, Any]) -> Data:
+    """Return the data with scores in place of images.
+
+    Rows of samples come first; those of training images are the background.
+    """
     n = len(data.y)
+    background = None
+    if len(scores) > n:
+        background = scores[n:]
     return dataclasses.replace(
         data,
         X=scores[:n],
-        background=scores[n:] if len(scores) > n else None,
+        background=background,
         validation=_validation(data.training, scores[n:]),
         images=None,
         training=None,
         details={**data.details, "detectors": detectors},
     )
+
+
+def _validation(training: Training | None, scores: np.ndarray) -> Data | None:
+    """Return the samples of the validation classes, to choose hyperparameters on.
+
+    There are none if there are not two classes or more.
+    """
+    if training is None:
+        return None
+    held = training.validation
+    classes, y = np.unique(training.y[held], return_inverse=True)
+    if len(classes) < 2:
+        return None
+    return Data(y=y, Z=training.Z[held], X=scores[held])

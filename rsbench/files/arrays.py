@@ -4,7 +4,7 @@ import functools
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +12,35 @@ import numpy as np
 
 from rsbench.errors import UserError
 
-#: Under which a file may hold the names of the images its rows belong to.
+#: Under which a file may hold the names of the images that its rows belong to.
 NAME_KEYS = ("names", "image_names", "image_files")
+
+#: What readers of numpy, scipy and h5py raise on files that they cannot make out.
+_READING_ERRORS = (
+    OSError,
+    ValueError,
+    EOFError,
+    TypeError,
+    KeyError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
 
 
 def read_arrays(path: Path) -> dict[str, np.ndarray]:
-    """The arrays of a file by their names: npz, mat (all versions) or h5; an npy's only one is `array`."""
+    """Return the arrays of a file by their names.
+
+    Parameters
+    ----------
+    path : Path
+        A file whose name ends in .npz, .mat (of any version), .h5, .hdf5 or .npy. The
+        only array of an npy file is called `array`.
+
+    Raises
+    ------
+    UserError
+        If the file is not there, is none of these, or cannot be read.
+    """
     readers = {
         ".npz": read_npz,
         ".npy": _read_npy,
@@ -28,7 +51,8 @@ def read_arrays(path: Path) -> dict[str, np.ndarray]:
     reader = readers.get(path.suffix.lower())
     if reader is None:
         raise UserError(
-            f"{path}: cannot tell what it is; expected a name that ends in {', '.join(readers)}"
+            f"{path}: cannot tell what it is; expected a name that ends in "
+            f"{', '.join(readers)}"
         )
     if not path.is_file():
         raise UserError(f"there is no file {path} (seen from {Path.cwd()})")
@@ -36,54 +60,79 @@ def read_arrays(path: Path) -> dict[str, np.ndarray]:
 
 
 def read_npz(path: Path) -> dict[str, np.ndarray]:
-    """The arrays of an npz file."""
-    file = reading(
-        path, "the file", functools.partial(np.load, path, allow_pickle=False)
-    )
+    """Return the arrays of an npz file by their names."""
+    file = reading(path, "the file", lambda: np.load(path, allow_pickle=False))
     if isinstance(file, np.ndarray):
         raise UserError(
-            f"{path}: a single array; expected an npz of named ones, as np.savez writes it"
+            f"{path}: a single array; expected an npz of named ones, as np.savez "
+            "writes it"
         )
+    arrays = {}
     with file:
-        return {
-            key: reading(path, key, functools.partial(file.__getitem__, key))
-            for key in file.files
-        }
+        for key in file.files:
+            arrays[key] = reading(path, key, functools.partial(file.__getitem__, key))
+    return arrays
+
+
+def require_arrays(
+    arrays: Mapping[str, np.ndarray], required: Sequence[str], path: Path
+) -> None:
+    """Raise an error that names the arrays a file lacks, if it lacks any."""
+    missing = [key for key in required if key not in arrays]
+    if missing:
+        raise UserError(
+            f"{path}: {', '.join(missing)} missing; it has "
+            f"{', '.join(arrays) or 'nothing'}"
+        )
+
+
+def read_npy(path: Path, what: str, memory_map: bool = False) -> np.ndarray:
+    """Return the array of an npy file, or one that stays on disk until it is used."""
+    mode: Any = None
+    if memory_map:
+        mode = "r"
+    return reading(
+        path, what, lambda: np.load(path, mmap_mode=mode, allow_pickle=False)
+    )
 
 
 def _read_npy(path: Path) -> dict[str, np.ndarray]:
-    return {
-        "array": reading(
-            path, "the file", functools.partial(np.load, path, allow_pickle=False)
-        )
-    }
+    return {"array": read_npy(path, "the file")}
 
 
 def _read_mat(path: Path) -> dict[str, np.ndarray]:
+    """Return the arrays of a Matlab file, of whatever version."""
     from scipy.io import loadmat
     from scipy.io.matlab import MatReadError
 
     try:
-        found = reading(path, "the file", functools.partial(loadmat, path))
+        found = reading(path, "the file", lambda: loadmat(path))
     except MatReadError as error:
         raise UserError(f"{path}: cannot read the file: {error}") from None
-    except NotImplementedError:  # version 7.3 is HDF5
+    except NotImplementedError:  # how scipy refuses version 7.3, which is HDF5
         return _read_h5(path)
-    return {
-        key: _unwrap(value)
-        for key, value in found.items()
-        if isinstance(value, np.ndarray)
-    }
+    arrays = {}
+    for key, value in found.items():
+        if isinstance(value, np.ndarray):  # others are the file's header
+            arrays[key] = _unnest(value)
+    return arrays
 
 
-def _unwrap(array: np.ndarray) -> np.ndarray:
-    """A cell array of texts, which loadmat nests, as an array of texts."""
+def _unnest(array: np.ndarray) -> np.ndarray:
+    """Return a cell array of texts, each an array within the array, as plain texts."""
     if array.dtype != object:
         return array
-    return np.array([str(cell[0]) if np.size(cell) else "" for cell in array.ravel()])
+    texts = []
+    for cell in array.ravel():
+        if np.size(cell):
+            texts.append(str(cell[0]))
+        else:
+            texts.append("")
+    return np.array(texts)
 
 
 def _read_h5(path: Path) -> dict[str, np.ndarray]:
+    """Return the arrays at the top of an HDF5 file."""
     try:
         import h5py
     except ImportError:
@@ -92,82 +141,90 @@ def _read_h5(path: Path) -> dict[str, np.ndarray]:
         ) from None
 
     def read() -> dict[str, np.ndarray]:
+        arrays = {}
         with h5py.File(path) as file:
-            arrays = {
-                key: item
-                for key, item in file.items()
-                if isinstance(item, h5py.Dataset)
-            }
-            return {key: _h5_array(file, item) for key, item in arrays.items()}
+            for key, item in file.items():
+                if isinstance(item, h5py.Dataset):  # and no group of them
+                    arrays[key] = _h5_array(file, item)
+        return arrays
 
     return reading(path, "the file", read)
 
 
 def _h5_array(file: Any, item: Any) -> np.ndarray:
-    """An array of an HDF5 file; Matlab's cells of texts are references to arrays of character codes."""
+    """Return an array of an HDF5 file.
+
+    Matlab's cells of texts are references to arrays of character codes.
+    """
     import h5py
 
     if h5py.check_string_dtype(item.dtype):
         return item.asstr()[...]
     if h5py.check_ref_dtype(item.dtype):
-        return np.array(
-            [
-                "".join(map(chr, np.ravel(file[cell][...])))
-                for cell in np.ravel(item[...])
-            ]
-        )
+        texts = []
+        for cell in np.ravel(item[...]):
+            codes = np.ravel(file[cell][...])
+            texts.append("".join(map(chr, codes)))
+        return np.array(texts)
     return item[...]
 
 
 def reading(path: Path, what: str, read: Callable[[], Any]) -> Any:
-    """What `read` returns; an error that names the file if it is damaged or holds pickled objects."""
+    """Return what `read` returns.
+
+    Where the file is damaged or holds pickled objects, the error names the file.
+    """
     try:
         return read()
     except NotImplementedError:
         raise
-    except (
-        OSError,
-        ValueError,
-        EOFError,
-        TypeError,
-        KeyError,
-        zipfile.BadZipFile,
-        zlib.error,
-    ) as error:
-        hint = (
-            " Pickled objects are never loaded; save plain numbers or text."
-            if "pickle" in str(error).lower()
-            else ""
-        )
+    except _READING_ERRORS as error:
+        hint = ""
+        # numpy has no exception of its own for this, so its words have to do.
+        if "pickle" in str(error).lower():
+            hint = " Pickled objects are never loaded; save plain numbers or text."
         raise UserError(f"{path}: cannot read {what}: {error}.{hint}") from None
 
 
 def row_names(arrays: dict[str, np.ndarray], path: Path) -> tuple[Path, ...]:
-    """Names of a file's rows: its `names`, else CLASS/0, CLASS/1, … by `y` and `class_names`."""
+    """Return the names of a file's rows.
+
+    Parameters
+    ----------
+    arrays : dict
+        The file's arrays. One of NAME_KEYS holds the names; else they are CLASS/0,
+        CLASS/1, … of each class, by `y` and `class_names`.
+    path : Path
+        The file, for errors.
+    """
     for key in NAME_KEYS:
         if key in arrays:
             return tuple(Path(str(name).strip()) for name in np.ravel(arrays[key]))
     if "y" not in arrays or "class_names" not in arrays:
         raise UserError(
-            f"{path}: no names of images in it; expected an array called {' or '.join(NAME_KEYS)}"
+            f"{path}: no names of images in it; expected an array called "
+            f"{' or '.join(NAME_KEYS)}"
         )
     classes = np.ravel(arrays["class_names"])
-    count: Counter[int] = Counter()
+    seen: Counter[int] = Counter()
     names = []
     for label in labels(arrays, path).tolist():
-        names.append(Path(str(classes[label]).strip(), str(count[label])))
-        count[label] += 1
+        folder = str(classes[label]).strip()
+        names.append(Path(folder, str(seen[label])))
+        seen[label] += 1
     return tuple(names)
 
 
 def labels(arrays: dict[str, np.ndarray], path: Path) -> np.ndarray:
-    """The array `y` as class numbers that `class_names` has names for."""
-    y, classes = np.ravel(arrays["y"]), np.size(arrays["class_names"])
+    """Return the array `y` as class numbers that `class_names` has names for."""
+    y = np.ravel(arrays["y"])
+    classes = np.size(arrays["class_names"])
     if y.dtype.kind not in "iu":
         raise UserError(f"{path}: y has type {y.dtype}, expected integer class numbers")
     wrong = y[(y < 0) | (y >= classes)]
     if len(wrong):
         raise UserError(
-            f"{path}: y holds {wrong[0]}, but there are {classes} class_names, 0 to {classes - 1}"
+            f"{path}: y holds {wrong[0]}, but there are {classes} class_names, 0 to "
+            f"{classes - 1}"
         )
     return y.astype(int)

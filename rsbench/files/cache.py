@@ -1,7 +1,8 @@
 """Arrays on disk, found again by what they were made from.
 
-An entry is written whole and carries the hash of its content, so that a process killed at any moment
-leaves the cache usable, and an entry damaged later is noticed, thrown away and made again.
+An entry is an npz file behind the sha256 of its bytes, written atomically. So a process
+killed at any moment leaves the cache usable, and an entry that is damaged later is
+noticed, thrown away and made again.
 """
 
 import contextlib
@@ -9,7 +10,6 @@ import hashlib
 import io
 import json
 import logging
-import os
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -18,46 +18,64 @@ from typing import Any
 import numpy as np
 
 from rsbench.errors import UserError
-from rsbench.files.atomic import write_whole
+from rsbench.files.atomic import write_atomic
+from rsbench.files.places import cache_root
 
 log = logging.getLogger(__name__)
 
 _SUFFIX = ".cache"
+#: The last sentence of errors.
 _FIX = "Make room, or name another folder for caches with RSBENCH_CACHE"
 _DIGEST_BYTES = hashlib.sha256().digest_size
 
 
 def key_of(*parts: Any) -> str:
-    """A name for what is made from these parts: arrays and bytes by content, anything else as JSON."""
+    """Return a name for what is made from these parts.
+
+    Parameters
+    ----------
+    *parts : array, bytes, or anything that JSON can hold
+        Arrays and bytes count by their content, anything else by its JSON.
+
+    Returns
+    -------
+    str
+        32 hexadecimal digits; other parts have other digits.
+    """
     digest = hashlib.sha256()
     for part in parts:
         if isinstance(part, np.ndarray):
+            # The same bytes are other numbers in another type or shape.
             digest.update(f"{part.dtype.str}{part.shape}".encode())
             content: Any = np.ascontiguousarray(part).data
+        elif isinstance(part, bytes):
+            content = part
         else:
-            content = (
-                part
-                if isinstance(part, bytes)
-                else json.dumps(part, sort_keys=True).encode()
-            )
+            content = json.dumps(part, sort_keys=True).encode()
+        # Hashed one by one, so that bytes cannot move from one part to the next.
         digest.update(hashlib.sha256(content).digest())
+    # 128 bits: so many that no two keys meet by chance.
     return digest.hexdigest()[:32]
 
 
-def cache_root() -> Path:
-    """Where caches live: RSBENCH_CACHE, by default `outputs/cache` of the working folder."""
-    return Path(os.environ.get("RSBENCH_CACHE") or "outputs/cache")
-
-
 class Cache:
-    """Entries of one kind: a folder below RSBENCH_CACHE (by default `outputs/cache`)."""
+    """Entries of one kind, each some named arrays under a key.
+
+    Parameters
+    ----------
+    kind : str
+        Their folder below RSBENCH_CACHE (by default `outputs/cache`).
+    """
 
     def __init__(self, kind: str):
         self.folder = cache_root() / kind
 
     def get(self, key: str) -> dict[str, np.ndarray] | None:
-        """The arrays of an entry; None if there is none, or only a damaged one, which is removed."""
-        path = self.folder / f"{key}{_SUFFIX}"
+        """Return an entry's arrays; None if there is none.
+
+        A damaged entry counts as none, and is removed.
+        """
+        path = self._path(key)
         try:
             content = path.read_bytes()
         except (FileNotFoundError, NotADirectoryError):
@@ -69,23 +87,15 @@ class Cache:
         arrays = _decode(content)
         if arrays is None:
             log.warning("cache entry %s is damaged: to be made again", path)
-            with contextlib.suppress(
-                OSError
-            ):  # where nothing can be written, it will not be kept either
+            # Where nothing can be removed, nothing can be kept either.
+            with contextlib.suppress(OSError):
                 path.unlink(missing_ok=True)
         return arrays
 
     def put(self, key: str, **arrays: np.ndarray) -> None:
-        """Keep arrays under a key."""
+        """Keep arrays under a key, in place of what was there."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        payload = io.BytesIO()
-        np.savez(payload, **arrays)  # type: ignore[arg-type]
-        content = payload.getvalue()
-        write_whole(
-            self.folder / f"{key}{_SUFFIX}",
-            hashlib.sha256(content).digest() + content,
-            fix=_FIX,
-        )
+        write_atomic(self._path(key), _encode(arrays), fix=_FIX)
 
     def make(
         self,
@@ -93,28 +103,48 @@ class Cache:
         what: str,
         compute: Callable[[], dict[str, np.ndarray]],
         *,
-        side_by_side: bool = False,
-        anew: bool = False,
+        replace: bool = False,
     ) -> dict[str, np.ndarray]:
-        """The arrays of an entry, computed if there is none: by one process, while the others wait and find it made.
+        """Return an entry's arrays, computed if there is no such entry.
 
-        Entries are made one after the other, or `side_by_side`, each under a lock of its own; `anew` replaces one.
+        One process computes them, while others that want the same entry wait for it.
+
+        Parameters
+        ----------
+        key : str
+            Of the entry.
+        what : str
+            What is being done, for those who wait: "reading annotations".
+        compute : callable
+            Returns the arrays by their names.
+        replace : bool
+            Whether to compute them in any case, and replace an entry that is there.
         """
-        known = None if anew else self.get(key)
-        if known is None:
-            with self.lock(what, key if side_by_side else ""):
-                known = None if anew else self.get(key)
-                if known is None:
-                    known = compute()
-                    self.put(key, **known)
-        return known
+        if replace:
+            with self.lock(what, key):
+                return self._compute(key, compute)
+        known = self.get(key)
+        if known is not None:
+            return known
+        with self.lock(what, key):
+            known = self.get(key)  # another process may have made it meanwhile
+            if known is not None:
+                return known
+            return self._compute(key, compute)
+
+    def _compute(
+        self, key: str, compute: Callable[[], dict[str, np.ndarray]]
+    ) -> dict[str, np.ndarray]:
+        arrays = compute()
+        self.put(key, **arrays)
+        return arrays
 
     def remove(self, key: str) -> None:
-        """Forget an entry."""
-        (self.folder / f"{key}{_SUFFIX}").unlink(missing_ok=True)
+        """Forget an entry, if it is there."""
+        self._path(key).unlink(missing_ok=True)
 
     def entries(self) -> Iterator[dict[str, np.ndarray]]:
-        """All entries that are intact."""
+        """Yield the arrays of all intact entries, in the order of their keys."""
         for path in sorted(self.folder.glob(f"*{_SUFFIX}")):
             arrays = self.get(path.name.removesuffix(_SUFFIX))
             if arrays is not None:
@@ -122,10 +152,23 @@ class Cache:
 
     @contextlib.contextmanager
     def lock(self, what: str, key: str = "") -> Iterator[None]:
-        """Only one process at a time makes `what`, of one entry or in the folder; others wait and find it made."""
+        """Hold the lock of one entry, or of the whole folder, while the block runs.
+
+        Parameters
+        ----------
+        what : str
+            What is being done, for those who wait: "reading annotations".
+        key : str
+            Of the entry; without one, the lock is the folder's.
+        """
         from filelock import FileLock, Timeout
 
-        lock = FileLock(self.folder / f".{key}.lock" if key else self.folder / ".lock")
+        path = self.folder / ".lock"
+        remains = ".*.tmp"  # what `write_atomic` calls a file that is not whole yet
+        if key:
+            path = self.folder / f".{key}.lock"
+            remains = f".{key}.*.tmp"
+        lock = FileLock(path)
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             lock.acquire(timeout=0)
@@ -137,24 +180,38 @@ class Cache:
                 f"cannot use the cache folder {self.folder}: {error.strerror}. {_FIX}"
             ) from None
         try:
-            for path in self.folder.glob(f".{key}{_SUFFIX}.*.tmp" if key else ".*.tmp"):
-                path.unlink(
-                    missing_ok=True
-                )  # of a process that was killed while writing
+            # Of processes that were killed while writing.
+            for temporary in self.folder.glob(remains):
+                temporary.unlink(missing_ok=True)
             yield
         finally:
-            if key:  # one file for each entry would be too many to keep; whoever waits for it looks again
+            # A lock file for each entry would be too many to keep. Whoever waits for
+            # it notices that it is gone, and makes it again.
+            if key:
                 with contextlib.suppress(OSError):
-                    Path(lock.lock_file).unlink()
+                    path.unlink()
             lock.release()
+
+    def _path(self, key: str) -> Path:
+        return self.folder / f"{key}{_SUFFIX}"
+
+
+def _encode(arrays: dict[str, np.ndarray]) -> bytes:
+    """Return an entry's bytes: the digest of an npz file, then the file."""
+    payload = io.BytesIO()
+    np.savez(payload, **arrays)  # type: ignore[arg-type]
+    content = payload.getvalue()
+    return hashlib.sha256(content).digest() + content
 
 
 def _decode(content: bytes) -> dict[str, np.ndarray] | None:
+    """Return an entry's arrays; None if its bytes are not those that were written."""
     payload = content[_DIGEST_BYTES:]
     if hashlib.sha256(payload).digest() != content[:_DIGEST_BYTES]:
         return None
     try:
+        # Whoever can write to the cache could otherwise run code by it.
         with np.load(io.BytesIO(payload), allow_pickle=False) as file:
-            return {name: file[name] for name in file.files}
+            return dict(file)
     except (ValueError, OSError, zipfile.BadZipFile):
         return None

@@ -1,6 +1,12 @@
-"""Getting a data set: a download that goes on where it broke off, checked, and unpacked whole or not at all."""
+"""Getting a data set: download its archive, check it, and unpack it.
 
+A download that broke off goes on where it stopped. An archive is unpacked whole or not
+at all, and only if all that is in it would lie in its own folder.
+"""
+
+import errno
 import hashlib
+import http
 import http.client
 import logging
 import os
@@ -15,13 +21,14 @@ from pathlib import Path, PurePosixPath
 from filelock import FileLock
 from tqdm import tqdm
 
-from rsbench.datasets.real import Archive
 from rsbench.errors import UserError
+from rsbench.files.archive import Archive
 
 log = logging.getLogger(__name__)
 
-_CHUNK = 1 << 18
-_TIMEOUT = 30
+_CHUNK_BYTES = 1 << 18
+#: Without a byte for so long, a connection counts as broken.
+_TIMEOUT_SECONDS = 30
 #: Broken connections in a row, without a byte received, after which to give up.
 _ATTEMPTS = 5
 #: Space that unpacking takes, in sizes of the archive; images hardly compress.
@@ -29,23 +36,46 @@ _UNPACKED = 1.3
 
 
 def get(archive: Archive, root: Path, url: str | None = None) -> bool:
-    """Make sure that the data set is in `root`; whether anything had to be done."""
+    """Make sure that a data set is there.
+
+    Parameters
+    ----------
+    archive : Archive
+        The data set's.
+    root : Path
+        The folder that is to hold the data set's folder.
+    url : str or None
+        Address of the archive, in place of the official one.
+
+    Returns
+    -------
+    bool
+        Whether anything had to be done.
+
+    Raises
+    ------
+    UserError
+        If it cannot be downloaded, is another file than expected, or is not to be
+        unpacked.
+    """
     try:
         root.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UserError(
             f"cannot use {root}: {error.strerror}. Name another place with RSBENCH_DATA"
         ) from None
+    # Two commands at once download once.
     with FileLock(root / f".{archive.folder}.lock"):
         if (root / archive.folder).exists():
             return False
-        url = url or archive.url
         file = root / f"{archive.folder}.tgz"
         if not file.exists():
-            _download(url, file, archive.md5)
+            _download(url or archive.url, file, archive.md5)
         elif archive.md5 and _md5(file) != archive.md5:
+            # It may be something of the user's own, so it is not ours to remove.
             raise UserError(
-                f"{file} is there, but its md5 is not {archive.md5}: remove it, to get it anew"
+                f"{file} is there, but its md5 is not {archive.md5}: remove it, to get "
+                "it anew"
             )
         _unpack(file, root, archive)
         file.unlink()
@@ -53,7 +83,7 @@ def get(archive: Archive, root: Path, url: str | None = None) -> bool:
 
 
 def _download(url: str, file: Path, md5: str) -> None:
-    """Fetch until the md5 is right; what was fetched of a broken download is used, once."""
+    """Fetch a file with the right md5; try once to go on from an earlier download."""
     part = file.with_name(file.name + ".part")
     resumed = part.exists()
     _fetch(url, part)
@@ -69,25 +99,15 @@ def _download(url: str, file: Path, md5: str) -> None:
     if found != md5:
         part.unlink()
         raise UserError(
-            f"{url}: md5 is {found}, expected {md5}: not the right file; it was removed. Try another --url"
+            f"{url}: md5 is {found}, expected {md5}: not the right file; it was "
+            "removed. Try another --url"
         )
     os.replace(part, file)
 
 
 def _fetch(url: str, part: Path) -> None:
-    """Download to `part`, on from its end; a connection that breaks is opened again."""
-    try:
-        parts = urllib.parse.urlsplit(url)
-    except ValueError as error:
-        raise UserError(f"--url {url}: {error}") from None
-    if (
-        parts.scheme not in ("http", "https")
-        or not parts.hostname
-        or any(c.isspace() for c in url)
-    ):
-        raise UserError(
-            f"--url {url}: expected an address that starts with https:// or http://"
-        )
+    """Download to `part`, on from its end, opening broken connections again."""
+    _check_url(url)
     failures = 0
     with tqdm(
         desc=part.name.removesuffix(".part"),
@@ -97,79 +117,118 @@ def _fetch(url: str, part: Path) -> None:
     ) as bar:
         while True:
             before = _size(part)
-            try:
-                if _fetch_once(url, part, bar):
-                    return
-                cause: Exception | str = "the connection broke off"
-            except urllib.error.HTTPError as error:
-                if error.code == 416 and before:  # nothing beyond what we have
-                    return
-                if error.code < 500:
-                    raise UserError(
-                        f"{url}: the server answers {error.code} {error.reason}. Try another --url"
-                    ) from None
-                cause = error
-            except (OSError, http.client.HTTPException) as error:
-                if isinstance(error, OSError) and error.errno == 28:
-                    raise UserError(
-                        f"no space left for {part}: make room, or set RSBENCH_DATA; then run this again"
-                    ) from None
-                cause = error
-            failures = 0 if _size(part) > before else failures + 1
+            cause = _try_to_fetch(url, part, bar)
+            if cause is None:
+                return
+            if _size(part) > before:
+                failures = 0
+            else:
+                failures += 1
             if failures == _ATTEMPTS:
                 raise UserError(
-                    f"{url}: {cause}. {_size(part):,} bytes are kept: run this again to go on"
+                    f"{url}: {cause}. {_size(part):,} bytes are kept: run this again "
+                    "to go on"
                 )
+            # Longer each time, as a server that is busy needs a rest.
             time.sleep(min(30.0, 0.2 * 2**failures))
 
 
-def _fetch_once(url: str, part: Path, bar: tqdm) -> bool:
-    """Receive as much as one connection gives; whether that was all."""
+def _check_url(url: str) -> None:
+    """Raise an error unless it is an address on the web."""
+    try:
+        parts = urllib.parse.urlsplit(url)
+    except ValueError as error:
+        raise UserError(f"--url {url}: {error}") from None
+    # urllib would also take file:// and others.
+    on_the_web = parts.scheme in ("http", "https") and parts.hostname
+    has_spaces = any(character.isspace() for character in url)
+    if not on_the_web or has_spaces:
+        raise UserError(
+            f"--url {url}: expected an address that starts with https:// or http://"
+        )
+
+
+def _try_to_fetch(url: str, part: Path, bar: tqdm) -> Exception | str | None:
+    """Fetch over one connection; return why it broke, or None if all is there.
+
+    What trying again cannot mend is an error at once.
+    """
+    have = _size(part)
+    try:
+        if _receive(url, part, bar):
+            return None
+        return "the connection broke off"
+    except urllib.error.HTTPError as error:
+        beyond = http.HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE
+        if error.code == beyond and have:  # there is nothing beyond what we have
+            return None
+        if error.code < 500:
+            raise UserError(
+                f"{url}: the server answers {error.code} {error.reason}. Try another "
+                "--url"
+            ) from None
+        return error
+    except OSError as error:
+        if error.errno == errno.ENOSPC:
+            raise UserError(
+                f"no space left for {part}: make room, or set RSBENCH_DATA; then run "
+                "this again"
+            ) from None
+        return error
+    except http.client.HTTPException as error:
+        return error
+
+
+def _receive(url: str, part: Path, bar: tqdm) -> bool:
+    """Append to `part` as much as one connection gives; return whether that was all."""
     start = _size(part)
-    request = urllib.request.Request(
-        url, headers={"Range": f"bytes={start}-"} if start else {}
-    )  # noqa: S310
-    with urllib.request.urlopen(request, timeout=_TIMEOUT) as answer:  # noqa: S310
-        if answer.status != 206:
+    request = urllib.request.Request(url)  # noqa: S310 - the scheme was checked
+    if start:
+        request.add_header("Range", f"bytes={start}-")
+    with urllib.request.urlopen(  # noqa: S310 - likewise
+        request, timeout=_TIMEOUT_SECONDS
+    ) as answer:
+        if answer.status != http.HTTPStatus.PARTIAL_CONTENT:
             start = 0  # the server sends it from the beginning
         length = answer.headers.get("Content-Length")
-        total = start + int(length) if length else None
-        _check_space(part.parent, (total or 0) - start, total or 0)
-        bar.total, bar.n = total, start
-        with open(part, "ab" if start else "wb") as out:
-            while chunk := answer.read(_CHUNK):
+        total = None
+        if length:
+            total = start + int(length)
+            _check_space(part.parent, int(length), total)
+        bar.total = total
+        bar.n = start
+        mode = "wb"
+        if start:
+            mode = "ab"
+        with open(part, mode) as out:
+            while chunk := answer.read(_CHUNK_BYTES):
                 out.write(chunk)
                 bar.update(len(chunk))
     return total is None or _size(part) >= total
 
 
 def _check_space(folder: Path, missing: int, total: int) -> None:
+    """Raise an error unless there is room for the rest of the archive, and unpacked."""
     needed = missing + _UNPACKED * total
     free = shutil.disk_usage(folder).free
     if needed > free:
         raise UserError(
-            f"{folder}: {needed / 1e9:.1f} GB are needed to download and unpack, {free / 1e9:.1f} GB are free: "
-            "make room, or name another place with RSBENCH_DATA"
+            f"{folder}: {needed / 1e9:.1f} GB are needed to download and unpack, "
+            f"{free / 1e9:.1f} GB are free: make room, or name another place with "
+            "RSBENCH_DATA"
         )
 
 
 def _unpack(file: Path, root: Path, archive: Archive) -> None:
-    """Unpack into a folder of its own, then move what is wanted to its place, the data set's folder last."""
+    """Unpack into a folder of its own, then move what is wanted to its place."""
+    # On the same disk as the final place, so that moving it there is atomic.
     target = root / f".{archive.folder}.unpacking"
     shutil.rmtree(target, ignore_errors=True)
     try:
-        with (
-            tarfile.open(file) as tar,
-            tqdm(desc=f"unpacking {file.name}", unit=" files") as bar,
-        ):
-            wanted = [(name,) for name in (archive.folder, *archive.beside)]
-            for member in tar:
-                _check_member(member, file)
-                if PurePosixPath(member.name).parts[:1] in wanted:
-                    _extract(tar, member, target / member.name)
-                    bar.update()
+        _extract_wanted(file, target, archive)
         if not (target / archive.folder).is_dir():
             raise UserError(f"{file}: no folder {archive.folder} in it")
+        # The data set's folder comes last: where it is there, everything is.
         for name in (*archive.beside, archive.folder):
             if (target / name).exists():
                 os.replace(target / name, root / name)
@@ -179,12 +238,27 @@ def _unpack(file: Path, root: Path, archive: Archive) -> None:
         shutil.rmtree(target, ignore_errors=True)
 
 
+def _extract_wanted(file: Path, target: Path, archive: Archive) -> None:
+    """Unpack the data set's folder and files, and nothing else that is in it."""
+    wanted = (archive.folder, *archive.beside)
+    bar = tqdm(desc=f"unpacking {file.name}", unit=" files")
+    with tarfile.open(file) as tar, bar:
+        for member in tar:
+            # Unwanted ones too: an archive that holds such a thing is not trusted.
+            _check_member(member, file)
+            top = PurePosixPath(member.name).parts[:1]
+            if top and top[0] in wanted:
+                _extract(tar, member, target / member.name)
+                bar.update()
+
+
 def _check_member(member: tarfile.TarInfo, file: Path) -> None:
-    """Only plain files and folders inside the archive's own tree; an archive with anything else is refused."""
+    """Refuse an archive with anything but files and folders in its own tree."""
     path = PurePosixPath(member.name)
     if path.is_absolute() or ".." in path.parts or "\\" in member.name:
         raise UserError(
-            f"{file}: member '{member.name}' would lie outside of its folder: archive refused"
+            f"{file}: member '{member.name}' would lie outside of its folder: archive "
+            "refused"
         )
     if not (member.isfile() or member.isdir()):
         raise UserError(
@@ -193,19 +267,21 @@ def _check_member(member: tarfile.TarInfo, file: Path) -> None:
 
 
 def _extract(tar: tarfile.TarFile, member: tarfile.TarInfo, path: Path) -> None:
-    """The content alone: no owner, no mode, no time."""
+    """Write a member's content alone: no owner, no mode, no time."""
     if member.isdir():
         path.mkdir(parents=True, exist_ok=True)
         return
     path.parent.mkdir(parents=True, exist_ok=True)
     content = tar.extractfile(member)
-    assert content is not None
+    assert content is not None  # as it is for every plain file
     with content, open(path, "wb") as out:
         shutil.copyfileobj(content, out)
 
 
 def _size(path: Path) -> int:
-    return path.stat().st_size if path.exists() else 0
+    if not path.exists():
+        return 0
+    return path.stat().st_size
 
 
 def _md5(path: Path) -> str:
