@@ -1,0 +1,459 @@
+"""What a learner promises."""
+
+import copy
+import dataclasses
+import inspect
+import pickle
+from typing import Any
+
+import numpy as np
+
+from rsbench.checks.assertions import (
+    assert_same,
+    assert_shape,
+    assert_unchanged,
+    call,
+    new,
+    numbers,
+)
+from rsbench.checks.problem import Problem, make_problem
+from rsbench.checks.promise import Make, promise
+from rsbench.core.components import Learner, adopt, fresh, parameters_of
+from rsbench.core.measures import margins
+from rsbench.core.seeds import stream
+from rsbench.core.supervision import rich_supervision
+from rsbench.errors import UserError
+from rsbench.learners import LinearLearner
+
+#: Rows of a problem: all of them.
+EVERYTHING = slice(None)
+
+
+@promise("learner")
+def says_what_it_wants(make: Make) -> None:
+    """It asks by name only for rich supervision that a run can give, and has the
+    methods a run calls."""
+    wanted(new(make))
+
+
+@promise("learner")
+def block_is_one_by_one(make: Make) -> None:
+    """A block of samples teaches exactly what the same samples teach one at a time,
+    in order."""
+    # 60 samples: enough for ways that are faster on blocks to set in.
+    problem = make_problem()
+    whole = teach(new_learner(make), problem)
+    # How a run cuts its stream into blocks must not show in its results.
+    single = new_learner(make)
+    for i in range(len(problem.y)):
+        teach(single, problem, slice(i, i + 1))
+    assert_same(
+        scores(whole, problem),
+        scores(single, problem),
+        "a block teaches something else than its samples one by one",
+    )
+
+
+@promise("learner")
+def prediction_is_pure(make: Make) -> None:
+    """Predicting changes nothing, and a sample's scores do not depend on what else is
+    asked at the same time."""
+    problem = make_problem()
+    asked = new_learner(make)
+    left_alone = new_learner(make)
+    # Twice: what asking did to a learner may show only in what it learns next.
+    for rows in (slice(0, 30), slice(30, 60)):
+        teach(asked, problem, rows)
+        teach(left_alone, problem, rows)
+        together = scores(asked, problem)
+        singles = [slice(i, i + 1) for i in range(len(problem.y))]
+        assert_same(
+            np.concatenate([scores(asked, problem, single) for single in singles]),
+            together,
+            "scores depend on what else is asked, or asking changes them",
+        )
+    assert_same(
+        scores(left_alone, problem),
+        together,
+        "asking for predictions changed what was learned",
+    )
+
+
+@promise("learner")
+def prediction_sees_no_annotation(make: Make) -> None:
+    """`decision_function` takes features alone."""
+    learner = new(make)
+    # Names of arguments that could only bring annotations in.
+    forbidden = {"relevance", "annotation", "view", "R", "Z"}
+    for method in ("decision_function", "predict"):
+        function = getattr(learner, method, None)
+        if function is None:  # nobody needs `predict`
+            continue
+        names = set(inspect.signature(function).parameters)
+        assert not names & forbidden, (
+            f"{method} takes {sorted(names)}, expected features alone"
+        )
+
+
+@promise("learner")
+def is_deterministic(make: Make) -> None:
+    """The same samples in the same order under the same seed give the same scores."""
+    problem = make_problem()
+    one = teach(new_learner(make), problem)
+    two = teach(new_learner(make), problem)
+    # To the bit: a record can be had again from its seed.
+    assert_same(
+        scores(one, problem),
+        scores(two, problem),
+        "two learners learned different things from the same samples",
+        tolerance=0,
+    )
+
+
+@promise("learner")
+def two_classes(make: Make) -> None:
+    """With two classes there is one score per sample, positive for the second class."""
+    problem = make_problem(classes=2, n=200)
+    learner = teach(new_learner(make), problem)
+    says_second = scores(learner, problem) > 0
+    # Better than chance is enough: this is about the sign.
+    right = np.mean(says_second == (problem.y == 1))
+    assert right > 0.5, f"the sign is right for {right:.0%} of the samples learned from"
+
+
+@promise("learner")
+def many_classes(make: Make) -> None:
+    """It works for 200 classes."""
+    # Most of them have a single sample, as in the first step of a run.
+    _check_scores(make, make_problem(n=260, classes=200))
+
+
+@promise("learner")
+def one_feature(make: Make) -> None:
+    """It works for a single feature."""
+    _check_scores(make, make_problem(d=1))
+
+
+@promise("learner")
+def float32(make: Make) -> None:
+    """It works for features in single precision, and learns nearly the same from
+    them."""
+    # Few samples: rounding decides a tie in the end, and then nothing is the same.
+    single = make_problem(n=12, dtype=np.float32)
+    double = make_problem(n=12)
+    found = _check_scores(make, single)
+    expected = _check_scores(make, double)
+    assert_same(
+        found,
+        expected,
+        "single and double precision disagree",
+        tolerance=0.05 * max(1.0, float(np.abs(expected).max())),
+    )
+
+
+@promise("learner")
+def unseen_classes(make: Make) -> None:
+    """Classes that it knows of but has not seen have scores too."""
+    # So are most classes when a stream starts, and each of them may be the hardest.
+    problem = make_problem(classes=6)
+    of_three_classes = np.flatnonzero(problem.y < 3)
+    learner = teach(new_learner(make), problem, of_three_classes)
+    _assert_finite(scores(learner, problem))
+
+
+@promise("learner")
+def clone(make: Make) -> None:
+    """`get_params` and `set_params` carry all of its parameters to a fresh copy that
+    learns the same."""
+    # Each seed gets such a copy.
+    problem = make_problem()
+    learner = teach(new_learner(make), problem)
+    params = call(learner, "get_params")
+    copied = new(lambda: type(learner)(**params))
+    _assert_params(copied, params, "a copy made with")
+    assert_same(
+        scores(teach(copied, problem), problem),
+        scores(learner, problem),
+        f"a copy made with {params} learns something else",
+    )
+    changed = new(type(learner))
+    call(changed, "set_params", **params)
+    _assert_params(changed, params, "after set_params with")
+
+
+@promise("learner")
+def survives_pickling(make: Make) -> None:
+    """It can be pickled in the middle of a stream, and goes on the same."""
+    problem = make_problem()
+    learner = teach(new_learner(make), problem, slice(0, 30))
+    try:
+        content = pickle.dumps(learner)
+        loaded = pickle.loads(content)  # noqa: S301 - written the line before
+    except Exception as error:
+        raise AssertionError(f"it cannot be pickled: {error}") from error
+    teach(learner, problem, slice(30, 60))
+    teach(loaded, problem, slice(30, 60))
+    assert_same(
+        scores(loaded, problem),
+        scores(learner, problem),
+        "once pickled it goes on otherwise",
+        tolerance=0,
+    )
+
+
+@promise("learner")
+def stays_finite(make: Make) -> None:
+    """Samples a million times larger or smaller, samples of zeros, and all-irrelevant
+    ones leave it finite."""
+    # Features come in any unit, and nothing rescales them unless it is asked to.
+    for scale in (1e6, 1e-6):
+        _check_scores(make, make_problem(scale=scale))
+    # A step divided by the norm of a sample, or of its relevant part, shows here.
+    problem = make_problem()
+    problem.X[::3] = 0
+    problem.R[1::3] = 1e-10
+    problem.Z[1::3] = False
+    _check_scores(make, problem)
+
+
+@promise("learner")
+def leaves_its_inputs(make: Make) -> None:
+    """It does not change the arrays it is given."""
+    problem = make_problem()
+    before = copy.deepcopy(problem)
+    scores(teach(new_learner(make), problem), problem)
+    assert_unchanged(problem.X, before.X, "the features")
+    assert_unchanged(problem.y, before.y, "the labels")
+    assert_unchanged(problem.Z, before.Z, "the votes")
+    assert_unchanged(problem.R, before.R, "the rows of relevance")
+
+
+@promise("learner")
+def classes_are_equal(make: Make) -> None:
+    """Renaming classes renames its scores, nothing else (where no tie has to be broken,
+    and nothing is drawn)."""
+    learner = new(make)
+    if _has_randomness(learner):
+        return  # a random start treats classes differently, and rightly so
+    problem = make_problem(classes=5, n=80)
+    # No class keeps its number; the new class i is the old class order[i].
+    order = np.array([2, 0, 4, 1, 3])
+    renamed = dataclasses.replace(problem, y=np.argsort(order)[problem.y])
+    # Of these it is known where the weights are, and so how to start without ties.
+    if isinstance(learner, LinearLearner):
+        _check_renamed_scores(make, problem, renamed, order)
+    else:
+        _check_renamed_predictions(make, problem, renamed, order)
+
+
+@promise("learner")
+def prequential_is_the_same(make: Make) -> None:
+    """A `prequential` of its own gives margins from before each sample (a batch
+    learner's: from before the block), and teaches as `partial_fit`."""
+    problem = make_problem()
+    quick = new_learner(make)
+    plain = new_learner(make)
+    if adopt(quick, Learner).prequential is None:
+        return
+    # Two blocks: before its first, a batch learner's margins are all zero.
+    for block in (range(30), range(30, 60)):
+        found = _prequential(quick, problem, slice(block.start, block.stop))
+        expected = _margins_before(plain, problem, block)
+        for i, said, margin in zip(block, found, expected, strict=True):
+            # Fast ways add up in another order, which moves large margins a little.
+            assert abs(said - margin) <= 1e-7 * max(1.0, abs(margin)), (
+                f"before sample {i} the margin is {margin:.4g}, "
+                f"but prequential says {said:.4g}"
+            )
+    assert_same(
+        scores(quick, problem),
+        scores(plain, problem),
+        "prequential teaches something else than partial_fit",
+        tolerance=1e-7,
+    )
+
+
+@promise("learner")
+def weights_give_the_scores(make: Make) -> None:
+    """If it has `weights`, their products with the features are its scores."""
+    problem = make_problem()
+    learner = teach(new_learner(make), problem)
+    if adopt(learner, Learner).weights is None:
+        return
+    # Tests trust them: they score anew only classes whose weights have moved.
+    weights = numbers(call(learner, "weights"), "weights")
+    assert_shape(weights, (len(problem.classes), problem.X.shape[1]), "weights")
+    assert_same(
+        problem.X @ weights.T,
+        scores(learner, problem),
+        "the weights' products with the features are not the scores",
+        tolerance=1e-7,
+    )
+
+
+def wanted(learner: Any) -> set[str]:
+    """Return what a learner asks for; what no run can give breaks the promise."""
+    try:
+        return rich_supervision(adopt(learner, Learner))
+    except UserError as error:
+        raise AssertionError(str(error)) from error
+
+
+def new_learner(make: Make) -> Any:
+    """Return a new learner that a run can use, its randomness (if any) settled."""
+    learner = new(make)
+    wanted(learner)
+    # As a run does, which gives each seed its own.
+    if _has_randomness(learner):
+        return fresh(learner, random_state=0)
+    return learner
+
+
+def teach(learner: Any, problem: Problem, rows: Any = EVERYTHING) -> Any:
+    """Teach a learner some of the samples, and return it."""
+    call(
+        learner,
+        "partial_fit",
+        problem.X[rows],
+        problem.y[rows],
+        classes=problem.classes,
+        **_given(learner, problem, rows),
+    )
+    return learner
+
+
+def scores(learner: Any, problem: Problem, rows: Any = EVERYTHING) -> np.ndarray:
+    """Return a learner's scores of some of the samples."""
+    X = problem.X[rows]
+    found = numbers(call(learner, "decision_function", X), "decision_function")
+    expected: tuple[int, ...] = (len(X), len(problem.classes))
+    # scikit-learn's way with two classes.
+    if len(problem.classes) == 2:
+        expected = (len(X),)
+    assert_shape(found, expected, "decision_function")
+    return found
+
+
+def _has_randomness(learner: Any) -> bool:
+    """Return whether a run would set the learner's random state."""
+    params = parameters_of(learner)
+    assert isinstance(params, dict), (
+        f"get_params gave {type(params).__name__}, expected a dict"
+    )
+    return "random_state" in params
+
+
+def _given(learner: Any, problem: Problem, rows: Any) -> dict[str, np.ndarray]:
+    """Return what the learner asks for of these samples."""
+    offered = {"relevance": problem.R, "annotation": problem.Z}
+    return {name: offered[name][rows] for name in wanted(learner)}
+
+
+def _check_scores(make: Make, problem: Problem) -> np.ndarray:
+    """Return the scores of a learner taught with everything, which must be finite."""
+    found = scores(teach(new_learner(make), problem), problem)
+    _assert_finite(found)
+    return found
+
+
+def _assert_finite(found: np.ndarray) -> None:
+    assert np.isfinite(found).all(), (
+        f"{np.sum(~np.isfinite(found))} of {found.size} scores are not finite"
+    )
+
+
+def _assert_params(learner: Any, expected: dict[str, Any], how: str) -> None:
+    found = call(learner, "get_params")
+    assert found == expected, f"{how} {expected}, get_params says {found}"
+
+
+def _check_renamed_scores(
+    make: Make, problem: Problem, renamed: Problem, order: np.ndarray
+) -> None:
+    """Compare scores, from a start in which there are no ties.
+
+    Among weights of zero ties go to the lowest class, so that names matter; among
+    random ones there are none.
+    """
+    start = stream(2, "checks").normal(size=(5, problem.X.shape[1]))
+    # A first sample makes a learner set its weights up, so that they can be replaced.
+    one = teach(new_learner(make), problem, slice(0, 1))
+    one.coef_ = start.copy()
+    two = teach(new_learner(make), renamed, slice(0, 1))
+    two.coef_ = start[order].copy()
+    teach(one, problem, slice(1, None))
+    teach(two, renamed, slice(1, None))
+    assert_same(
+        scores(two, renamed),
+        scores(one, problem)[:, order],
+        "scores depend on the classes' numbers",
+        tolerance=1e-7,
+    )
+
+
+def _check_renamed_predictions(
+    make: Make, problem: Problem, renamed: Problem, order: np.ndarray
+) -> None:
+    """Compare how many samples are right, and how many each class gets.
+
+    Ties while it knew nothing may have been broken either way; in the end they must not
+    matter much.
+    """
+    one = teach(new_learner(make), problem, slice(1, None))
+    two = teach(new_learner(make), renamed, slice(1, None))
+    predicted = order.argsort()[scores(one, problem).argmax(axis=1)]
+    predicted_renamed = scores(two, renamed).argmax(axis=1)
+    # Both in the new names: one's predictions were renamed after the fact.
+    right = np.mean(predicted == renamed.y)
+    renamed_right = np.mean(predicted_renamed == renamed.y)
+    shares = np.bincount(predicted, minlength=5) / len(predicted)
+    renamed_shares = np.bincount(predicted_renamed, minlength=5) / len(predicted)
+    assert abs(right - renamed_right) <= 0.2, (
+        f"{right:.0%} of the samples are right, "
+        f"and {renamed_right:.0%} with classes renamed"
+    )
+    worst = np.abs(shares - renamed_shares).argmax()
+    assert abs(shares[worst] - renamed_shares[worst]) <= 0.2, (
+        f"a class gets {shares[worst]:.0%} of the predictions, "
+        f"and {renamed_shares[worst]:.0%} with classes renamed"
+    )
+
+
+def _prequential(learner: Any, problem: Problem, rows: slice) -> np.ndarray:
+    """Return the margins that the learner's own prequential gives."""
+    y = problem.y[rows]
+    found = call(
+        learner,
+        "prequential",
+        problem.X[rows],
+        y,
+        classes=problem.classes,
+        **_given(learner, problem, rows),
+    )
+    found = numbers(found, "prequential")
+    assert_shape(found, y.shape, "prequential")
+    return found
+
+
+def _margins_before(learner: Any, problem: Problem, block: range) -> np.ndarray:
+    """Return the margins that `decision_function` and `partial_fit` give, in order.
+
+    This is the reference: predict, then learn, one sample at a time. A batch learner
+    predicts the whole block, then learns it.
+    """
+    parts = [slice(i, i + 1) for i in block]
+    if adopt(learner, Learner).batch:
+        parts = [slice(block.start, block.stop)]
+    found = []
+    for rows in parts:
+        found.append(_margins(learner, problem, rows))
+        teach(learner, problem, rows)
+    return np.concatenate(found)
+
+
+def _margins(learner: Any, problem: Problem, rows: slice) -> np.ndarray:
+    """Return the margins of some of the samples."""
+    y = problem.y[rows]
+    if rows.start == 0:  # nothing is known yet, so that all classes tie
+        return np.zeros(len(y))
+    return margins(scores(learner, problem, rows), y, len(problem.classes))
