@@ -1,16 +1,23 @@
-"""What a person looks at after a sweep: words, tables, paired comparisons, figures, and all of it on one page."""
+"""What a person looks at after a sweep.
+
+Words, tables, paired comparisons, figures, all of it on one page, and the numbers as
+one data frame.
+"""
 
 from collections.abc import Sequence
 from pathlib import Path
 
-from rsbench.files.atomic import write_whole
+from rsbench.errors import UserError
+from rsbench.files.atomic import CHOOSE_FOLDER, write_atomic
 from rsbench.report.collect import Group, groups
-from rsbench.report.comparisons import make_comparisons
-from rsbench.report.figure import draw
+from rsbench.report.comparisons import Comparison
+from rsbench.report.figure import draw, render
 from rsbench.report.findings import findings
 from rsbench.report.page import make_page
+from rsbench.report.pairs import make_comparisons, pairs_csv
 from rsbench.report.table import make_latex, make_tables
 from rsbench.store.record import Run
+from rsbench.store.results import to_parquet
 
 __all__ = [
     "FILES",
@@ -29,50 +36,97 @@ FILES = (
     "table.md",
     "table.tex",
     "comparisons.csv",
+    "results.parquet",
     "curves.png",
     "curves.pdf",
     "curves.svg",
 )
 
 
-def write_report(runs: list[Run], folder: Path, left_out: Sequence[str] = ()) -> str:
-    """Write all files of a report into a folder; the tables and words, for the terminal."""
+def write_report(
+    runs: Sequence[Run],
+    folder: Path,
+    left_out: Sequence[str] = (),
+    fix: str = CHOOSE_FOLDER,
+) -> str:
+    """Write all files of a report into a folder.
+
+    Parameters
+    ----------
+    runs : sequence of Run
+        Finished runs, in the order of the tables.
+    folder : Path
+        An existing folder.
+    left_out : sequence of str
+        A line for each run that could not be taken.
+    fix : str
+        What helps if the folder cannot be written to.
+
+    Returns
+    -------
+    str
+        The tables and words, for the terminal; those of table.md.
+    """
     parts = groups(runs)
-    compared, pairs = _compare_groups(parts)
-    text = make_tables(runs) + compared
-    if pairs:
-        write_whole(folder / "comparisons.csv", pairs)
-    else:
-        (folder / "comparisons.csv").unlink(
-            missing_ok=True
-        )  # of an earlier report, on other runs
-    write_whole(folder / "table.md", text)
-    write_whole(folder / "table.tex", make_latex(runs))
-    write_whole(folder / "report.html", make_page(runs, left_out, parts))
-    draw(runs, *(folder / f"curves.{ending}" for ending in ("png", "pdf", "svg")))
+    text = make_tables(runs) + _compared(parts)
+    # All are made before any is written: one that fails leaves the earlier report.
+    files: dict[str, str | bytes] = {
+        "report.html": make_page(runs, left_out, parts),
+        "table.md": text,
+        "table.tex": make_latex(runs),
+        "results.parquet": to_parquet(runs),
+    }
+    for ending, image in render(runs, ("png", "pdf", "svg")).items():
+        files[f"curves.{ending}"] = image
+    compared = []
+    for group in parts:
+        compared += _comparisons(group)
+    if compared:
+        files["comparisons.csv"] = pairs_csv(compared)
+    for name, content in files.items():
+        write_atomic(folder / name, content, fix)
+    if not compared:  # but an earlier report, on other runs, may have had some
+        (folder / "comparisons.csv").unlink(missing_ok=True)
     return text
 
 
-def _compare_groups(parts: list[Group]) -> tuple[str, str]:
-    """Comparisons within groups of runs that can be compared, in words; and all of their pairs as CSV."""
-    text = "".join(f"\n{problem}.\n" for group in parts for problem in group.problems)
-    compared, rows = [group for group in parts if group.good], ""
+def _comparisons(group: Group) -> list[Comparison]:
+    """Return a group's comparisons; none where its runs cannot be compared."""
+    try:
+        return group.comparisons
+    except UserError:  # a single run, or runs that cannot be paired
+        return []
+
+
+def _compared(parts: Sequence[Group]) -> str:
+    """Return comparisons and sentences of each group, for the terminal."""
+    text = ""
+    for group in parts:
+        for problem in group.problems:
+            text += f"\n{problem}.\n"
+    compared = [group for group in parts if group.good]
+    # A title tells groups apart; a single one has nothing to be told from.
+    several = len(compared) > 1
     for group in compared:
-        told, pairs = make_comparisons(group) if len(group.good) > 1 else ("", None)
-        if len(compared) > 1:
-            alone = (
-                ""
-                if len(group.good) > 1
-                else f"{group.good[0].info['label']}: nothing here to compare it with.\n"
-            )
-            text += f"\n{group.title}:\n{alone}"
-        text += f"\n{told}" if told else ""
-        if pairs is not None:
-            rows += pairs if not rows else pairs.partition("\n")[2]
+        if several:
+            text += f"\n{group.title}:\n"
+        if len(group.good) > 1:
+            told = make_comparisons(group)
+            if told:
+                text += f"\n{told}"
+        elif several:
+            text += f"{group.good[0].info.label}: nothing here to compare it with.\n"
+        if _comparisons(group):
             text += _in_words(group)
-    return text, rows
+    return text
 
 
 def _in_words(group: Group) -> str:
-    lines = "".join(f"- {line}\n" for line in group.findings.lines)
-    return f"\nIn words. {group.findings.note}\n\n{lines}" if lines else ""
+    """Return a group's sentences as a list; nothing where there are none."""
+    found = group.findings
+    if not found.lines:
+        return ""
+    text = f"\nIn words. {found.note}\n\n"
+    for line in found.lines:
+        text += f"- {line}\n"
+    return text

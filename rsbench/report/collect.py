@@ -1,22 +1,19 @@
-"""Finished runs from wherever they are: folders of sweeps and single runs, or an MLflow experiment."""
+"""Finished runs from wherever they are, in groups that can be compared seed by seed."""
 
-import contextlib
 import dataclasses
 import functools
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
 from rsbench.core.measures import MEASURES
-from rsbench.core.statistics import Comparison, compare, comparison_key
-from rsbench.errors import UserError, first_line
+from rsbench.errors import UserError
+from rsbench.report.comparisons import Comparison, comparable, compare
 from rsbench.report.findings import Findings, findings
-from rsbench.report.labels import group_titles
-from rsbench.store.record import Run, find, read
-
-#: What a report cannot do without of a run's record.
-_RECORD = ("run.json", "curves.csv")
+from rsbench.report.labels import data_label, plural
+from rsbench.store.record import Run, find_records
 
 
 @dataclass
@@ -26,92 +23,62 @@ class Collection:
     runs: list[Run] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
 
-    def add(self, runs: list[Run]) -> None:
-        """Take runs over, unless they are there already: the same record, or the same computation twice."""
-        known = {_same(run) for run in self.runs}
+    def add(self, runs: Sequence[Run]) -> None:
+        """Take runs over, unless the same computation is there already."""
+        known = {_identity(run) for run in self.runs}
         for run in runs:
-            if _same(run) in known:
+            if _identity(run) in known:
                 self.left_out.append(
-                    f"{run.folder}: the same as another run of the report, {run.info['label']}"
+                    f"{run.folder}: the same as another run of the report, "
+                    f"{run.info.label}"
                 )
                 continue
-            known.add(_same(run))
+            known.add(_identity(run))
             self.runs.append(run)
 
 
-def _same(run: Run) -> tuple[str, str, str]:
-    return run.info["fingerprint"], repr(run.info["seeds"]), run.info["label"]
+def _identity(run: Run) -> tuple[str, tuple[int, ...], str]:
+    """Return what tells a computation from others, under the name it was given.
+
+    Two methods may compute the same, and both are wanted in the table.
+    """
+    return run.info.fingerprint, run.info.seeds, run.info.label
 
 
-def from_folders(folders: list[Path]) -> Collection:
-    """All finished runs in these folders and below."""
+def from_folders(folders: Sequence[Path]) -> Collection:
+    """Return all finished runs in these folders and below.
+
+    Raises
+    ------
+    UserError
+        If one of them is no folder, or has no finished run in it.
+    """
     found = Collection()
     for folder in folders:
         if not folder.is_dir():
             raise UserError(
-                f"{folder} is not a folder: give that of a run or a sweep, such as outputs/sweeps/…"
+                f"{folder} is not a folder: give that of a run or a sweep, such as "
+                "outputs/sweeps/…"
             )
         damaged: list[str] = []
-        runs = find(folder.resolve(), damaged)
+        # Resolved, so that one run by two paths is known to be one.
+        runs = find_records(folder.resolve(), damaged)
         if not runs:
-            cause = (
-                f": {damaged[0]}"
-                if damaged
-                else ". A finished run has a curves.csv beside its run.json"
-            )
+            cause = ". A finished run has a curves.csv beside its run.json"
+            if damaged:
+                cause = f": {damaged[0]}"
             raise UserError(f"{folder}: no finished run in it{cause}")
         found.left_out += damaged
         found.add(runs)
     return found
 
 
-def from_mlflow(experiment: str, uri: str, folder: Path) -> Collection:
-    """All complete runs of an MLflow experiment, by the records among their artifacts, which go into the folder."""
-    from rsbench.tracking.mirror import Tracker
-
-    found = Collection()
-    try:
-        for name, run_id, download in Tracker.existing(uri, experiment).records():
-            place = folder / run_id
-            place.mkdir()
-            try:
-                for file in _RECORD:
-                    download(file, place)
-                with contextlib.suppress(Exception):  # which older records do not have
-                    download("classes.csv", place)
-                found.add([read(place)])
-            except Exception as error:  # of one run: the others are still there
-                found.left_out.append(
-                    f"{name} ({run_id}): {first_line(error)}".replace(f"{place}: ", "")
-                )
-    except UserError:
-        raise
-    except Exception as error:
-        raise UserError(f"{uri}: {first_line(error)}") from error
-    if not found.runs:
-        raise UserError(
-            f"{uri}: the experiment '{experiment}' has no complete run of rsbench"
-        )
-    return found
-
-
-def not_numbers(run: Run) -> str | None:
-    """Where a curve has something that is not a number, if it has; such a run is drawn but not compared."""
-    for measure in MEASURES:
-        bad = np.flatnonzero(~np.isfinite(run.curves[measure]))
-        if len(bad):
-            seed, step = (
-                int(run.curves["seed"][bad[0]]),
-                int(run.curves["step"][bad[0]]),
-            )
-            value = run.curves[measure][bad[0]]
-            return f"{run.folder / 'curves.csv'}: {measure} is {value} at seed {seed}, step {step}: not compared"
-    return None
-
-
 @dataclass
 class Group:
-    """Runs that can be compared seed by seed, and what that shows; made once for all parts of a report."""
+    """Runs that can be compared seed by seed; each part of a report reads the same.
+
+    What they show is computed once.
+    """
 
     runs: list[Run]
     title: str = ""
@@ -119,20 +86,21 @@ class Group:
     @functools.cached_property
     def problems(self) -> list[str]:
         """What is wrong with those that are not compared."""
-        return [problem for run in self.runs if (problem := not_numbers(run))]
+        found = []
+        for run in self.runs:
+            problem = not_numbers(run)
+            if problem is not None:
+                found.append(problem)
+        return found
 
     @functools.cached_property
     def good(self) -> list[Run]:
         """Those that are compared."""
-        return (
-            [run for run in self.runs if not not_numbers(run)]
-            if self.problems
-            else self.runs
-        )
+        return [run for run in self.runs if not_numbers(run) is None]
 
     @functools.cached_property
     def comparisons(self) -> list[Comparison]:
-        """All pairs; an error says why there are none."""
+        """All pairs within families; an error says why there are none."""
         return compare(self.good)
 
     @functools.cached_property
@@ -144,23 +112,82 @@ class Group:
             return Findings()
 
 
-def groups(runs: list[Run]) -> list[Group]:
-    """Runs by what they must share to be compared seed by seed, in the order of their first ones."""
-    found: dict[str, list[Run]] = {}
-    for run in runs:
-        found.setdefault(repr(comparison_key(run)), []).append(run)
-    apart = [_tell_apart(group) for group in found.values()]
-    titles = group_titles([group[0] for group in apart])
-    return [Group(group, title) for group, title in zip(apart, titles, strict=True)]
+def groups(runs: Sequence[Run]) -> list[Group]:
+    """Return runs by what they must share to be compared seed by seed.
+
+    Groups, and runs in them, stand in the order of their first ones.
+    """
+    found = comparable(runs)
+    # All runs of a group share what its title says, so the first one stands for them.
+    titles = _titles([members[0] for members in found])
+    made = []
+    for members, title in zip(found, titles, strict=True):
+        made.append(Group(_tell_apart(members), title))
+    return made
 
 
-def _tell_apart(runs: list[Run]) -> list[Run]:
-    """Runs of one name, such as before and after a change of code, with a number to it."""
+def not_numbers(run: Run) -> str | None:
+    """Return where a curve has something that is not a number, if it has.
+
+    Such a run is drawn but not compared: one NaN would be all that its means, and the
+    corrections it is part of, come to.
+    """
+    for measure in MEASURES:
+        bad = np.flatnonzero(~np.isfinite(run.curves[measure]))
+        if len(bad):
+            first = bad[0]
+            seed = int(run.curves["seed"][first])
+            step = int(run.curves["step"][first])
+            value = run.curves[measure][first]
+            return (
+                f"{run.folder / 'curves.csv'}: {measure} is {value} at seed {seed}, "
+                f"step {step}: not compared"
+            )
+    return None
+
+
+def _tell_apart(runs: Sequence[Run]) -> list[Run]:
+    """Number runs of one label, such as before and after a change of code."""
+    # Tables and legends go by labels, so no two runs of a group may share one.
     seen: dict[str, int] = {}
-    told = []
+    numbered = []
     for run in runs:
-        label = run.info["label"]
+        label = run.info.label
         seen[label] = seen.get(label, 0) + 1
-        name = f"{label} ({seen[label]})" if seen[label] > 1 else label
-        told.append(dataclasses.replace(run, info={**run.info, "label": name}))
-    return told
+        if seen[label] > 1:
+            info = dataclasses.replace(run.info, label=f"{label} ({seen[label]})")
+            run = dataclasses.replace(run, info=info)
+        numbered.append(run)
+    return numbered
+
+
+def _titles(firsts: Sequence[Run]) -> list[str]:
+    """Return what each group has in common, in more words where titles are the same."""
+    titles = [_title(run) for run in firsts]
+    distinct = []
+    for title, run in zip(titles, firsts, strict=True):
+        # Such as two draws of classes from one data set.
+        if titles.count(title) > 1:
+            title = f"{title}, {_details(run)}"
+        distinct.append(title)
+    return distinct
+
+
+def _title(run: Run) -> str:
+    reach = f"{run.info.classes} classes, up to {run.steps[-1]} {run.info.unit}"
+    return f"{data_label([run])}, {reach}, {plural(run.n_seeds, 'seed')}"
+
+
+def _details(run: Run) -> str:
+    """Return what else runs must share to be compared."""
+    sizes = "sizes unknown"  # as records of older versions have them
+    if run.info.samples is not None:
+        sizes = f"pool {run.info.samples.pool} test {run.info.samples.test}"
+    protocol = []
+    for name, value in (run.info.config.get("protocol") or {}).items():
+        if value is not None:
+            protocol.append(f"{name}={value}")
+    return (
+        f"seeds from {run.info.seeds[0]}, {sizes}, {' '.join(protocol)}, "
+        f"data {run.info.data.identity[:8]}"
+    )

@@ -1,144 +1,393 @@
-"""Differences between methods, seed by seed: a few lines to read, and all pairs as a file."""
+"""Which runs are compared with which, seed by seed, and what that shows.
 
-import csv
-import io
-import math
+One comparison is fixed beforehand: cumulative error at 20 samples per class (or the
+last step of the table), all pairs of methods that share features and all other
+settings, corrected together after Holm. Runs that are corrected together are a family.
+"""
+
+import dataclasses
+import itertools
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from rsbench.core.statistics import (
-    ENOUGH_FOR_WILCOXON,
-    MEASURE,
-    MOST_IN_PAIRS,
-    WHY_CORRECTED,
-    Comparison,
-    compared_step,
-    families,
+    Interval,
+    effect_size,
+    holm,
+    mean_difference,
+    paired_t,
+    wilcoxon,
 )
 from rsbench.errors import UserError
-from rsbench.report.collect import Group
-from rsbench.report.labels import is_simulated, p_text, signed
-from rsbench.report.table import markdown
+from rsbench.report.labels import Features, as_key, features_of
 from rsbench.store.record import Run
+from rsbench.store.run_info import SplitSizes
+from rsbench.store.settings import declared
 
-COLUMNS = (
-    *(
-        "first",
-        "second",
-        "measure",
-        "step",
-        "seeds",
-        "first_minus_second",
-        "low",
-        "high",
-        "effect",
-    ),
-    *(
-        "first_wins",
-        "ties",
-        "second_wins",
-        "p_t",
-        "p_nadeau_bengio",
-        "p_holm",
-        "p_wilcoxon",
-    ),
-)
+if TYPE_CHECKING:  # takes half a second to import
+    import pandas as pd
+
+#: The comparison fixed beforehand: the paper's measure, at the last step of its tables.
+MEASURE = "cumulative_error"
+STEP = 20
+
+#: With more runs than these, each is compared with the first alone: nobody reads a
+#: million pairs.
+MOST_IN_PAIRS = 100
+
+#: These cannot tell families apart: methods and controls are what a family consists of,
+#: and runs are compared only on data of the same content, wherever they come from.
+_SHARED = frozenset({"method", "control", "dataset", "extractor"})
+
+#: Where runs of one method differ in these alone, its settings are what is compared.
+#: `theta` is the aggregator's, by another name.
+_HYPERPARAMETERS = frozenset({"learner", "aggregator", "tune", "theta"})
 
 
-def make_comparisons(group: Group) -> tuple[str, str | None]:
-    """Runs against the first one of their family, in words and numbers; and all pairs as CSV, if there are any."""
-    runs = group.good
-    try:
-        found = group.comparisons
-    except UserError as error:
-        return f"Not compared seed by seed: {error}.\n", None
-    if not found:
-        return "", None
-    step, seeds = compared_step(runs[0]), runs[0].seeds
-    shown = against_first(runs, found)
-    simulated = " (SIMULATED data)" if is_simulated(runs) else ""
-    heads = ["method", "against", "difference", "95 % interval", "win/tie/loss", "p"]
-    lines = [
-        f"Differences in cumulative error at {step} {runs[0].info['unit']}, in points, seed by seed{simulated}; "
-        "negative is less error:",
-        "",
-        *markdown([heads, *map(_row, shown)], left=2),
-        "",
-    ]
-    if seeds > 1:
-        lines += [
-            f"p: paired t, corrected (Holm) for {family_sizes(runs)}. Interval and p allow for overlapping splits; a "
-            "win is a seed with less error.",
-            WHY_CORRECTED,
-        ]
-    if note := wilcoxon_note(seeds):
-        lines.append(note)
-    return "\n".join(lines) + "\n", _to_csv(found, step, seeds)
+@dataclass(frozen=True)
+class Comparison:
+    """One run against another, by their differences seed by seed: one minus two.
+
+    Parameters
+    ----------
+    one, two : Run
+        The runs.
+    measure : str
+        What is compared.
+    step : int
+        Where on the curves.
+    difference : Interval
+        Mean difference, as a fraction; its interval allows for overlapping splits.
+    effect : float
+        Mean difference in standard deviations.
+    wins, ties, losses : int
+        Seeds in which the first has less error, the same, or more.
+    p_t, p_corrected, p_wilcoxon, p_holm : float
+        p of the paired t test; after Nadeau and Bengio; after Wilcoxon, if there are
+        enough seeds; and Nadeau and Bengio's, corrected for the family after Holm.
+    """
+
+    one: Run
+    two: Run
+    measure: str
+    step: int
+    difference: Interval
+    effect: float
+    wins: int
+    ties: int
+    losses: int
+    p_t: float
+    p_corrected: float
+    p_wilcoxon: float | None
+    p_holm: float
+
+    @property
+    def first(self) -> str:
+        """How people call the first run."""
+        return self.one.info.label
+
+    @property
+    def second(self) -> str:
+        """How people call the second run."""
+        return self.two.info.label
 
 
-def against_first(runs: list[Run], found: list[Comparison]) -> list[Comparison]:
-    """The comparisons of each family with its first run."""
-    firsts = {family[0] for family in families(runs)}
-    return [comparison for comparison in found if comparison.one in firsts]
+@dataclass(frozen=True)
+class FamilyKey:
+    """What the runs of a family share.
+
+    Parameters
+    ----------
+    features : Features
+        What they learn on.
+    changed : tuple of pairs of str
+        Settings that differ from the methods' own, by dotted key, as JSON.
+    method, control : str, optional
+        The one method whose settings are compared; None where methods are.
+    """
+
+    features: Features
+    changed: tuple[tuple[str, str], ...]
+    method: str | None = None
+    control: str | None = None
 
 
-def family_sizes(runs: list[Run]) -> str:
-    """How many tests were corrected together."""
-    each = [len(family) for family in families(runs) if len(family) > 1]
-    tests = dict.fromkeys(
-        n * (n - 1) // 2 if n <= MOST_IN_PAIRS else n - 1 for n in each
-    )
-    count = " or ".join(map(str, tests))
-    what = "pair" if list(tests) == [1] else "pairs"
-    where = (
-        f"methods on the same features, in each of {len(each)} families"
-        if len(each) > 1
-        else "methods"
-    )
-    return f"{count} {what} of {where}"
+@dataclass(frozen=True)
+class ComparisonKey:
+    """What runs must share to be compared seed by seed."""
+
+    data: str
+    protocol: str
+    seeds: tuple[int, ...]
+    samples: SplitSizes | None
+    steps: tuple[int, ...]
 
 
-def wilcoxon_note(seeds: int) -> str:
-    """Why there is no p of Wilcoxon's, if so few seeds could never make it small."""
-    if seeds >= ENOUGH_FOR_WILCOXON:
-        return ""
-    least = 2 ** (1 - seeds)
+def compare(
+    runs: Sequence[Run], measure: str = MEASURE, step: int | None = None
+) -> list[Comparison]:
+    """Compare all pairs of runs within each family, corrected together.
+
+    Parameters
+    ----------
+    runs : sequence of Run
+        Two or more, on the same data under the same protocol and seeds.
+    measure : str
+        A column of the curves.
+    step : int, optional
+        Where on the curves; by default that of the comparison fixed beforehand.
+
+    Raises
+    ------
+    UserError
+        If the runs cannot be paired.
+    """
+    check_comparable(runs)
+    if step is None:
+        step = compared_step(runs[0])
+    if step not in runs[0].steps:
+        raise UserError(
+            f"{runs[0].info.label} has no step {step}: its curves go from "
+            f"{runs[0].steps[0]} to {runs[0].steps[-1]} {runs[0].info.unit}"
+        )
+    found = []
+    for family in families(runs):
+        found += _compare_family(family, measure, step)
+    return found
+
+
+def comparison_frame(
+    runs: Sequence[Run], measure: str = MEASURE, step: int | None = None
+) -> "pd.DataFrame":
+    """Return all paired comparisons as a table, of whatever runs can be compared.
+
+    Parameters are those of `compare`.
+
+    Returns
+    -------
+    DataFrame
+        A row for each pair, with the columns of comparisons.csv. Differences of errors
+        are fractions; a p that cannot be given is NaN.
+    """
+    found = []
+    for group in comparable(runs):
+        if len(group) > 1:  # a single run is no error here, only nothing to compare
+            found += compare(group, measure, step)
+    return to_frame(found)
+
+
+def to_frame(found: Sequence[Comparison]) -> "pd.DataFrame":
+    """Return comparisons as a table, a row each."""
+    import pandas as pd
+
+    table = pd.DataFrame([_row(comparison) for comparison in found])
+    if len(table):  # so that one that is not given is NaN, among others or not
+        table["p_wilcoxon"] = table["p_wilcoxon"].astype(float)
+    return table
+
+
+def _row(c: Comparison) -> dict[str, str | float | None]:
+    return {
+        "first": c.first,
+        "second": c.second,
+        "measure": c.measure,
+        "step": c.step,
+        "seeds": c.one.n_seeds,
+        "first_minus_second": c.difference.mean,
+        "low": c.difference.low,
+        "high": c.difference.high,
+        "effect": c.effect,
+        "first_wins": c.wins,
+        "ties": c.ties,
+        "second_wins": c.losses,
+        "p_t": c.p_t,
+        "p_nadeau_bengio": c.p_corrected,
+        "p_holm": c.p_holm,
+        "p_wilcoxon": c.p_wilcoxon,
+    }
+
+
+def families(runs: Sequence[Run]) -> list[list[Run]]:
+    """Return runs by what is corrected together, in the order of their first ones.
+
+    A family has the methods, and their controls, on the same features with the same
+    settings. If that leaves every run alone, as where one method's C was swept, the
+    settings of a method are a family.
+    """
+    # What is asked first is always which method is better.
+    by_method = _by_key(runs, _family_key)
+    if len(by_method) < len(runs):
+        return by_method
+    return _by_key(runs, _key_of_settings)
+
+
+def _by_key(runs: Sequence[Run], key_of: Callable[[Run], Hashable]) -> list[list[Run]]:
+    """Return runs by a key that they share, in the order of their first ones."""
+    found: dict[Hashable, list[Run]] = {}
+    for run in runs:
+        found.setdefault(key_of(run), []).append(run)
+    return list(found.values())
+
+
+def _family_key(run: Run) -> FamilyKey:
+    """Return what runs share that differ in their methods and controls alone."""
+    return FamilyKey(features_of(run), settings_key(run))
+
+
+def _key_of_settings(run: Run) -> FamilyKey:
+    """Return what runs share that differ in nothing but their hyperparameters."""
+    others = []
+    for key, value in settings_key(run):
+        if _kind(key) not in _HYPERPARAMETERS:
+            others.append((key, value))
+    return FamilyKey(features_of(run), tuple(others), run.info.method, run.info.control)
+
+
+def settings_key(run: Run) -> tuple[tuple[str, str], ...]:
+    """Return the settings of a run that were changed, or are a value of a sweep.
+
+    A sweep's value counts also where it is the method's own: methods whose own values
+    differ are compared at the same value of the sweep.
+    """
+    found = []
+    for key, value in sorted({**run.info.changed, **run.info.swept}.items()):
+        if declared(key).changes_results and _kind(key) not in _SHARED:
+            found.append((key, as_key(value)))
+    return tuple(found)
+
+
+def _kind(key: str) -> str:
+    """Return the component that a dotted key is of."""
+    kind, _, _ = key.partition(".")
+    return kind
+
+
+def _compare_family(runs: Sequence[Run], measure: str, step: int) -> list[Comparison]:
+    """Compare the runs of a family pair by pair, corrected together."""
+    if len(runs) <= MOST_IN_PAIRS:
+        pairs = list(itertools.combinations(range(len(runs)), 2))
+    else:
+        pairs = [(0, i) for i in range(1, len(runs))]
+    if not pairs:
+        return []
+    # Comparable runs have the same steps, so one place on the curves is enough.
+    at = runs[0].steps.index(step)
+    by_seed = [run.values(measure)[at] for run in runs]
+    differences = np.array([by_seed[a] - by_seed[b] for a, b in pairs])
+    overlap = _overlap(runs[0])
+    # All pairs at once: a hundred runs make thousands of pairs.
+    p_t = paired_t(differences)
+    p_corrected = paired_t(differences, overlap)
+    p_holm = holm(p_corrected)
+    found = []
+    for i, (a, b) in enumerate(pairs):
+        row = differences[i]
+        found.append(
+            Comparison(
+                one=runs[a],
+                two=runs[b],
+                measure=measure,
+                step=step,
+                difference=mean_difference(row, overlap),
+                effect=effect_size(row),
+                wins=int((row < 0).sum()),
+                ties=int((row == 0).sum()),
+                losses=int((row > 0).sum()),
+                p_t=float(p_t[i]),
+                p_corrected=float(p_corrected[i]),
+                p_wilcoxon=wilcoxon(row),
+                p_holm=float(p_holm[i]),
+            )
+        )
+    return found
+
+
+def compare_pair(one: Run, two: Run) -> Comparison:
+    """Compare one run with another by the comparison fixed beforehand, by itself."""
+    check_comparable([one, two])
+    # By itself: whoever makes many of these corrects them together.
+    (found,) = _compare_family([one, two], MEASURE, compared_step(one))
+    return found
+
+
+def interaction(first: tuple[Run, Run], second: tuple[Run, Run]) -> Interval:
+    """Return by how much a gain differs from another one, seed by seed.
+
+    A gain is that of a run over another: the error of the pair's first run less that of
+    its second. Below zero, the first pair gains more.
+    """
+    check_comparable([*first, *second])
+    # Gains are paired by seed as well, so that what a split adds to both cancels.
+    i = first[0].steps.index(compared_step(first[0]))
+    gains = []
+    for one, two in (first, second):
+        gains.append(one.values(MEASURE)[i] - two.values(MEASURE)[i])
+    return mean_difference(gains[0] - gains[1], _overlap(first[0]))
+
+
+def compared_step(run: Run) -> int:
+    """Return the step of the comparison fixed beforehand, as far as the run goes.
+
+    It must not be chosen by what the curves show, so nothing but their steps counts.
+    """
+    steps = run.table_steps()
+    if STEP in steps:
+        return STEP
+    return steps[-1]
+
+
+def _overlap(run: Run) -> float:
+    """Return test over training samples of a split: the pool's, not the step's.
+
+    Splits of two seeds share samples, by which differences of seeds resemble each
+    other; Nadeau and Bengio's correction asks for this ratio.
+    """
+    sizes = run.info.samples
+    if sizes is None:
+        raise UserError(_without_sizes(run))
+    return sizes.test / sizes.pool
+
+
+def _without_sizes(run: Run) -> str:
     return (
-        f"Wilcoxon's test with {seeds} seed{'' if seeds == 1 else 's'} cannot go below p = {least:.4g}: "
-        "seeds=10 would let it."
+        f"{run.folder}: a record of an older version, without its split's sizes: "
+        "run it again"
     )
 
 
-def _row(comparison: Comparison) -> list[str]:
-    # The first is subtracted, so that a negative number is less error than its.
-    low, high = -comparison.difference.high, -comparison.difference.low
-    return [
-        comparison.second,
-        comparison.first,
-        signed(-comparison.difference.mean),
-        f"{signed(low)} to {signed(high)}" if math.isfinite(low) else "-",
-        f"{comparison.losses}/{comparison.ties}/{comparison.wins}",
-        p_text(comparison.p_holm),
-    ]
+def comparison_key(run: Run) -> ComparisonKey:
+    """Return what a run must share with others to be compared with them."""
+    return ComparisonKey(
+        data=run.info.data.identity,
+        protocol=as_key(run.info.config.get("protocol")),
+        seeds=run.info.seeds,
+        samples=run.info.samples,
+        steps=tuple(run.steps),
+    )
 
 
-def _to_csv(found: list[Comparison], step: int, seeds: int) -> str:
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    for c in found:
-        numbers = (c.difference.mean, c.difference.low, c.difference.high, c.effect)
-        tests = (
-            c.p_t,
-            c.p_corrected,
-            c.p_holm,
-            "" if c.p_wilcoxon is None else c.p_wilcoxon,
-        )
-        names = (_no_formula(c.first), _no_formula(c.second))
-        writer.writerow(
-            [*names, MEASURE, step, seeds, *numbers, c.wins, c.ties, c.losses, *tests]
-        )
-    return out.getvalue()
+def comparable(runs: Sequence[Run]) -> list[list[Run]]:
+    """Return runs by what they must share, in the order of their first ones."""
+    return _by_key(runs, comparison_key)
 
 
-def _no_formula(name: str) -> str:
-    """A name that no spreadsheet takes for a formula."""
-    return f"'{name}" if name[:1] in tuple("=+-@") else name
+def check_comparable(runs: Sequence[Run]) -> None:
+    """Raise an error unless runs share data, protocol and seeds."""
+    if len(runs) < 2:
+        raise UserError("a comparison needs two runs or more")
+    first = runs[0]
+    # Without the sizes nobody knows how much splits overlap.
+    if first.info.samples is None:
+        raise UserError(_without_sizes(first))
+    expected = dataclasses.asdict(comparison_key(first))
+    for other in runs[1:]:
+        found = dataclasses.asdict(comparison_key(other))
+        differing = [what for what in expected if found[what] != expected[what]]
+        if differing:
+            raise UserError(
+                f"{first.info.label} and {other.info.label} cannot be compared seed by "
+                f"seed: {', '.join(differing)} differ"
+            )

@@ -2,18 +2,25 @@
 
 import io
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from rsbench.files.atomic import write_whole
-from rsbench.report.labels import data_label, swept_axis, varying
+from rsbench.files.atomic import write_atomic
+from rsbench.report.labels import (
+    data_label,
+    in_order,
+    seeds_text,
+    swept_axis,
+    units,
+    varying,
+)
 from rsbench.report.paper import error_at_10
 from rsbench.store.record import Run
 
-#: Okabe and Ito's palette, told apart with any colour vision; markers repeat the distinction.
+#: Okabe and Ito's palette, told apart with any colour vision; markers repeat it.
 _COLORS = (
     "#000000",
     "#E69F00",
@@ -27,142 +34,235 @@ _COLORS = (
 _MARKERS = "os^Dv<>P"
 _STYLES = ("-", "--", ":", "-.")
 
-
 #: A legend names so many lines, and a figure draws no more of them.
 _MOST_LINES = 60
 _MOST_NAMED = 24
 
+#: A legend of so many names leaves the lines beside it visible.
+_MOST_INSIDE = 8
+
+#: With more lines than these, each kind of features has a panel of its own.
+_MOST_IN_ONE_PANEL = 8
+_MOST_PANELS = 4
+
+#: The same runs give the same files, whenever they are drawn.
+_NO_DATE: dict[str, Any] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
+
 
 @dataclass
 class Line:
-    """A line of the figure: its colour tells the method, its style what else differs. Values by measure."""
+    """A line of a figure, with its values by measure.
+
+    Parameters
+    ----------
+    method : str
+        The method, with its control; tells the colour.
+    features : str
+        The preprocessor.
+    settings : str
+        What else tells the line from others, if anything.
+    seeds : int
+        How many seeds each point has.
+    x : list of float
+        Where the points are.
+    mean, error : dict of lists
+        By measure, means and standard errors; errors in %.
+    """
 
     method: str
-    variant: str
-    preprocessor: str
+    features: str
+    settings: str
     seeds: int
-    x: list[float]
-    mean: dict[str, list[float]]
-    error: dict[str, list[float]]
+    x: list[float] = field(default_factory=list)
+    mean: dict[str, list[float]] = field(default_factory=dict)
+    error: dict[str, list[float]] = field(default_factory=dict)
+
+    def variant(self, several_features: bool) -> str:
+        """Return what tells it from other lines of its method.
+
+        Features do so only where there are several of them.
+        """
+        words = []
+        if several_features:
+            words.append(self.features)
+        if self.settings:
+            words.append(self.settings)
+        return ", ".join(words)
+
+    def label(self, several_features: bool) -> str:
+        """Return what a legend calls it."""
+        variant = self.variant(several_features)
+        if not variant:
+            return self.method
+        return f"{self.method}, {variant}"
 
 
-def draw(runs: list[Run], *paths: Path) -> Path:
-    """Draw the runs and save the figure under these names, in the formats of their endings; the first of them."""
-    from matplotlib import rc_context
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
+@dataclass(frozen=True)
+class _Axis:
+    """What a figure draws lines against."""
 
-    axis = swept_axis(runs)
-    every = against(runs, axis[1]) if axis else against_samples(runs)
-    lines = every[:_MOST_LINES]
-    panels = (
-        list(dict.fromkeys(line.preprocessor for line in lines))
-        if len(lines) > 8
-        else [""]
-    )
-    if len(panels) > 4:
-        panels = [""]
-    figure = Figure(figsize=(max(8, 1.5 + 4.5 * len(panels)), 5), layout="constrained")
-    FigureCanvasAgg(figure)
-    row = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
-    for axes, panel in zip(row, panels, strict=True):
-        mine = [line for line in lines if not panel or line.preprocessor == panel]
-        there = [run for run in runs if not panel or run.info["preprocessor"] == panel]
-        _draw_panel(
-            axes, mine, there, axis, lines, f"preprocessor {panel}" if panel else ""
-        )
-    row[0].set_ylabel(f"test error %{_when(runs)}" if axis else "test error %")
-    _add_legend(figure, row, len(every))
-    seeds = " or ".join(str(n) for n in sorted({run.seeds for run in runs}))
-    bars = "1 seed" if seeds == "1" else f"{seeds} seeds, bars: standard error"
-    cut = (
-        f"; {len(lines)} of {len(every)} lines drawn" if len(every) > len(lines) else ""
-    )
-    figure.suptitle(_literal(f"{data_label(runs)}, {bars}{cut}"), fontsize="medium")
-    for path in paths:
-        image = io.BytesIO()
-        with rc_context({"svg.hashsalt": "rsbench"}):
-            figure.savefig(
-                image,
-                dpi=150,
-                format=path.suffix[1:],
-                metadata=_NO_DATE.get(path.suffix),
-            )
-        write_whole(path, image.getvalue())
+    name: str
+    is_swept: bool
+    is_log: bool
+
+
+def has_several_features(lines: Sequence[Line]) -> bool:
+    """Tell whether lines differ in their features."""
+    return len({line.features for line in lines}) > 1
+
+
+def draw(runs: Sequence[Run], *paths: Path) -> Path:
+    """Draw the runs and save the figure, in the formats of the names' endings.
+
+    Parameters
+    ----------
+    runs : sequence of Run
+        Finished runs.
+    *paths : Path
+        Files to write, such as `curves.png` and `curves.pdf`.
+
+    Returns
+    -------
+    Path
+        The first of the names.
+    """
+    # Drawn once, however many files are wanted.
+    endings = [path.suffix[1:] for path in paths]
+    images = render(runs, endings)
+    for path, ending in zip(paths, endings, strict=True):
+        write_atomic(path, images[ending])
     return paths[0]
 
 
-#: The same runs give the same files.
-_NO_DATE: dict[str, Any] = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
+def render(runs: Sequence[Run], endings: Sequence[str]) -> dict[str, bytes]:
+    """Return the figure of the runs in these formats, such as "png"."""
+    figure = _figure(runs)
+    return {ending: _image(figure, ending) for ending in endings}
 
 
-def _draw_panel(
-    axes: Any,
-    mine: list[Line],
-    runs: list[Run],
-    axis: Any,
-    lines: list[Line],
-    title: str,
-) -> None:
-    methods = list(dict.fromkeys(line.method for line in lines))
-    variants = list(dict.fromkeys(line.variant for line in lines))
-    for line in mine:
-        i, j = methods.index(line.method), 0 if title else variants.index(line.variant)
+def _figure(runs: Sequence[Run]) -> Any:
+    """Return the runs' lines as a figure of matplotlib's, in one panel or several."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    error_name = "test error %"
+    swept = swept_axis(runs)
+    if swept is None:
+        axis = _Axis(units(runs), is_swept=False, is_log=False)
+        every = against_samples(runs)
+    else:
+        key, values = swept
+        axis = _Axis(key, is_swept=True, is_log=is_wide(values))
+        every = against(runs, values)
+        # A point is a run's last step, which no axis shows.
+        error_name = f"{error_name}{_when(runs)}"
+    lines = every[:_MOST_LINES]
+    panels = _panels(lines)
+    width = max(8, 1.5 + 4.5 * len(panels))
+    figure = Figure(figsize=(width, 5), layout="constrained")
+    # A canvas of its own, so that no backend with a window is looked for.
+    FigureCanvasAgg(figure)
+    # One scale for all panels, or they could not be compared at a glance.
+    row = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
+    for axes, panel in zip(row, panels, strict=True):
+        _draw_panel(axes, lines, panel)
+        if not axis.is_swept:
+            _mark_the_papers(axes, lines, _runs_of(panel, runs))
+        _set_up_axes(axes, axis, panel)
+    row[0].set_ylabel(error_name)
+    _add_legend(figure, row, len(every))
+    title = _title(runs, len(lines), len(every))
+    figure.suptitle(_literal(title), fontsize="medium")
+    return figure
+
+
+def _panels(lines: Sequence[Line]) -> list[str | None]:
+    """Return the features of each panel; None is a panel for all of them."""
+    features = in_order([line.features for line in lines])
+    if len(lines) <= _MOST_IN_ONE_PANEL or len(features) > _MOST_PANELS:
+        return [None]
+    return features
+
+
+def _runs_of(panel: str | None, runs: Sequence[Run]) -> list[Run]:
+    """Return the runs whose features a panel shows."""
+    return [run for run in runs if panel in (None, run.info.features)]
+
+
+def _draw_panel(axes: Any, lines: Sequence[Line], panel: str | None) -> None:
+    """Draw the lines of a panel; a method has the same colour in all of them.
+
+    Of two lines of one method, the second is dashed and its markers are hollow.
+    """
+    several = panel is None and has_several_features(lines)
+    # Of all lines, not the panel's alone: looks are the same in each panel.
+    methods = in_order([line.method for line in lines])
+    variants = in_order([line.variant(several) for line in lines])
+    for line in lines:
+        if panel not in (None, line.features):
+            continue
+        i = methods.index(line.method)
+        j = variants.index(line.variant(several))
         color = _COLORS[i % len(_COLORS)]
-        style: dict[str, Any] = {
-            "color": color,
-            "marker": _MARKERS[i % len(_MARKERS)],
-            "linestyle": _STYLES[(i // len(_COLORS) + j) % len(_STYLES)],
-            "markerfacecolor": color if j == 0 else "white",
-        }
-        variant = "" if title else line.variant
-        label = _literal(f"{line.method}, {variant}" if variant else line.method)
-        error = np.nan_to_num(line.error["test_error"])
+        fill = "white"
+        if j == 0:
+            fill = color
+        # Methods that come by the same colour again differ in their style at least.
+        style = _STYLES[(i // len(_COLORS) + j) % len(_STYLES)]
         axes.errorbar(
             line.x,
             line.mean["test_error"],
-            error,
-            label=label,
+            np.nan_to_num(line.error["test_error"]),  # a single seed has none
+            label=_literal(line.label(several)),
+            color=color,
+            marker=_MARKERS[i % len(_MARKERS)],
+            linestyle=style,
+            markerfacecolor=fill,
             markersize=4,
             capsize=2,
             linewidth=1.2,
-            **style,
         )
-    for run in [] if axis else runs:
-        if (cited := error_at_10(run.info)) is not None and run.info[
-            "method"
-        ] in methods:
-            color = _COLORS[methods.index(run.info["method"]) % len(_COLORS)]
-            axes.plot(
-                10, cited, "x", color=color, markersize=9, markeredgewidth=2, zorder=3
-            )
-            axes.plot([], [], " ", label="× paper, from its text")
-    axes.set_xlabel(
-        axis[0] if axis else " / ".join(dict.fromkeys(run.info["unit"] for run in runs))
-    )
-    if axis and is_wide(axis[1]):
+
+
+def _mark_the_papers(axes: Any, lines: Sequence[Line], runs: Sequence[Run]) -> None:
+    """Mark the test errors at 10 samples per class that the paper's text has."""
+    # The same colours as their lines have.
+    methods = in_order([line.method for line in lines])
+    for run in runs:
+        cited = error_at_10(run.info)
+        if cited is None or run.info.variant not in methods:
+            continue
+        color = _COLORS[methods.index(run.info.variant) % len(_COLORS)]
+        axes.plot(
+            10, cited, "x", color=color, markersize=9, markeredgewidth=2, zorder=3
+        )
+        # An entry for the legend, drawn nowhere.
+        axes.plot([], [], " ", label="× paper, from its text")
+
+
+def _set_up_axes(axes: Any, axis: _Axis, panel: str | None) -> None:
+    axes.set_xlabel(axis.name)
+    if axis.is_log:
         axes.set_xscale("log")
-    axes.set_title(_literal(title), fontsize="small")
+    if panel is not None:
+        axes.set_title(_literal(f"preprocessor {panel}"), fontsize="small")
     axes.grid(alpha=0.25)
     axes.spines[["top", "right"]].set_visible(False)
 
 
 def _add_legend(figure: Any, row: Any, total: int) -> None:
-    """Inside the plot if there is room; else below all panels, each name once."""
-    named = {
-        label: handle
-        for axes in row
-        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
-    }
-    if len(row) == 1 and len(named) <= 8:
+    """Put a legend inside the plot if there is room; else below, each name once."""
+    named: dict[str, Any] = {}
+    for axes in row:
+        handles, labels = axes.get_legend_handles_labels()
+        named.update(zip(labels, handles, strict=True))
+    if len(row) == 1 and len(named) <= _MOST_INSIDE:
         row[0].legend(named.values(), named.keys(), frameon=False, fontsize="small")
         return
     shown = dict(list(named.items())[:_MOST_NAMED])
-    title = (
-        f"{len(shown)} of {total} runs named"
-        if total > len(shown) and len(row) == 1
-        else None
-    )
+    title = None
+    if total > len(shown) and len(row) == 1:
+        title = f"{len(shown)} of {total} runs named"
     figure.legend(
         shown.values(),
         shown.keys(),
@@ -175,77 +275,106 @@ def _add_legend(figure: Any, row: Any, total: int) -> None:
     )
 
 
+def _title(runs: Sequence[Run], drawn: int, total: int) -> str:
+    """Return the data, the seeds, and what was left out to keep it readable."""
+    bars = seeds_text(runs)
+    if any(run.n_seeds > 1 for run in runs):
+        bars = f"{bars}, bars: standard error"
+    title = f"{data_label(runs)}, {bars}"
+    if total > drawn:
+        title = f"{title}; {drawn} of {total} lines drawn"
+    return title
+
+
+def _image(figure: Any, ending: str) -> bytes:
+    from matplotlib import rc_context
+
+    image = io.BytesIO()
+    # Without a salt of ours, the ids in an SVG are random.
+    with rc_context({"svg.hashsalt": "rsbench"}):
+        figure.savefig(image, dpi=150, format=ending, metadata=_NO_DATE.get(ending))
+    return image.getvalue()
+
+
 def is_wide(values: Sequence[float]) -> bool:
-    """Whether values are better shown on a logarithmic axis."""
+    """Tell whether values are better shown on a logarithmic axis.
+
+    A grid of C by factors of ten is; one of 5, 10, …, 25 samples is not.
+    """
     return min(values) > 0 and max(values) / min(values) >= 50
 
 
 def _literal(text: str) -> str:
-    """Text in which matplotlib finds no mathematics."""
+    """Return text in which matplotlib finds no mathematics."""
     return text.replace("$", r"\$")
 
 
-def _when(runs: list[Run]) -> str:
-    ends = {(run.steps[-1], run.info["unit"]) for run in runs}
-    return " after {} {}".format(*ends.pop()) if len(ends) == 1 else " at the last step"
+def _when(runs: Sequence[Run]) -> str:
+    """Return at which step runs end, in words."""
+    ends = {(run.steps[-1], run.info.unit) for run in runs}
+    if len(ends) > 1:
+        return " at the last step"
+    ((step, unit),) = ends
+    return f" after {step} {unit}"
 
 
 def against_samples(
-    runs: list[Run], measures: Sequence[str] = ("test_error",)
+    runs: Sequence[Run], measures: Sequence[str] = ("test_error",)
 ) -> list[Line]:
-    """One line per run: measures against the samples learned from."""
+    """Return one line per run: measures against the samples learned from."""
     extra = varying(runs)
-    several = len({run.info["preprocessor"] for run in runs}) > 1
     lines = []
     for i, run in enumerate(runs):
-        words = [run.info["preprocessor"]] if several else []
-        words += [f"{key.split('.')[-1]}={values[i]}" for key, values in extra.items()]
-        mean = {
-            measure: (_scale(measure) * run.mean(measure)).tolist()
-            for measure in measures
-        }
-        error = {
-            measure: (_scale(measure) * run.standard_error(measure)).tolist()
-            for measure in measures
-        }
-        about = (
-            run.info["method"],
-            ", ".join(words),
-            run.info["preprocessor"],
-            run.seeds,
+        settings = []
+        for key, values in extra.items():
+            _, _, parameter = key.rpartition(".")
+            settings.append(f"{parameter}={values[i]}")
+        line = Line(
+            run.info.variant,
+            run.info.features,
+            ", ".join(settings),
+            run.n_seeds,
+            x=list(map(float, run.steps)),
         )
-        lines.append(Line(*about, x=list(run.steps), mean=mean, error=error))
+        for measure in measures:
+            scale = _scale(measure)
+            line.mean[measure] = (scale * run.mean(measure)).tolist()
+            line.error[measure] = (scale * run.standard_error(measure)).tolist()
+        lines.append(line)
     return lines
 
 
 def against(
-    runs: list[Run], setting: list[float], measures: Sequence[str] = ("test_error",)
+    runs: Sequence[Run],
+    setting: Sequence[float],
+    measures: Sequence[str] = ("test_error",),
 ) -> list[Line]:
-    """One line per method and preprocessor: measures at the last step against the swept setting."""
-    several = len({run.info["preprocessor"] for run in runs}) > 1
+    """Return one line per method and features: measures against a swept setting.
+
+    Measures are those at the last step.
+    """
     lines: dict[tuple[str, str], Line] = {}
+    # Lines go from left to right, in whatever order the sweep went.
     for i in np.argsort(setting, kind="stable"):
         run = runs[i]
-        key = (run.info["method"], run.info["preprocessor"] if several else "")
-        empty = Line(
-            *key,
-            run.info["preprocessor"],
-            run.seeds,
-            [],
-            {m: [] for m in measures},
-            {m: [] for m in measures},
-        )
-        line = lines.setdefault(key, empty)
+        key = (run.info.variant, run.info.features)
+        if key not in lines:
+            lines[key] = Line(*key, settings="", seeds=run.n_seeds)
+        line = lines[key]
         line.x.append(setting[i])
-        line.seeds = min(line.seeds, run.seeds)
+        # Intervals of the whole line are by the fewest seeds of its points.
+        line.seeds = min(line.seeds, run.n_seeds)
         for measure in measures:
-            line.mean[measure].append(float(_scale(measure) * run.mean(measure)[-1]))
-            line.error[measure].append(
-                float(_scale(measure) * run.standard_error(measure)[-1])
-            )
+            scale = _scale(measure)
+            mean = float(scale * run.mean(measure)[-1])
+            error = float(scale * run.standard_error(measure)[-1])
+            line.mean.setdefault(measure, []).append(mean)
+            line.error.setdefault(measure, []).append(error)
     return list(lines.values())
 
 
 def _scale(measure: str) -> int:
-    """Errors are shown in %."""
-    return 100 if measure.endswith("error") else 1
+    """Return 100 for errors, which are shown in %."""
+    if measure.endswith("_error"):
+        return 100
+    return 1

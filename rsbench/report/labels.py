@@ -1,34 +1,85 @@
-"""What tells runs apart, so that tables and figures name just that."""
+"""What tells runs apart, and how tables, figures and sentences name it."""
 
+import json
 import math
 import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rsbench.core.statistics import comparison_key
 from rsbench.errors import UserError, is_number
-from rsbench.store.record import Run, read_sweep, sweep_folder
+from rsbench.store.record import Run
+from rsbench.store.settings import declared
+from rsbench.store.sweep import read_sweep, sweep_folder
 
-#: Settings that methods and record keeping change by themselves; they do not tell runs apart.
-_IMPLIED = (
-    "learner.name",
-    "aggregator.name",
-    "preprocessor.name",
-    "preprocessor.fit_on",
-    "theta",
-    "tracking",
+#: Shown as a dash: what a run does not have.
+NONE = "–"
+
+#: Methods, controls and features imply these; tables name those instead, so that a
+#: sweep over methods is not taken for one over learners.
+_IMPLIED = frozenset(
+    {
+        "learner.name",
+        "aggregator.name",
+        "preprocessor.name",
+        "preprocessor.fit_on",
+        # The aggregator of a method takes it over, where it has one.
+        "theta",
+    }
 )
 
-_SELECT_CLASSES = (
-    "protocol.min_samples",
-    "protocol.max_samples",
-    "protocol.classes",
-    "dataset.classes",
+#: Settings that select classes: where the number of classes tells runs apart, it says
+#: it better, and is a number to draw against.
+_SELECT_CLASSES = frozenset(
+    {
+        "protocol.min_samples",
+        "protocol.max_samples",
+        "protocol.classes",
+        "dataset.classes",
+    }
 )
 
+#: Sentences speak of scores, as those of attribute detectors are.
+_SCORES = {
+    "none": "raw",
+    "center": "centred",
+    "standardize": "standardised",
+    "l2": "normalised",
+}
 
-def flatten(config: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Nested settings as dotted keys."""
+
+@dataclass(frozen=True)
+class Features:
+    """The features that a run learns on: a preprocessor, and what it is fitted on."""
+
+    preprocessor: str
+    fitted_on_stream: bool = False
+
+    @property
+    def words(self) -> str:
+        """How sentences call them, such as "centred" in "on centred scores"."""
+        word = _SCORES.get(self.preprocessor, self.preprocessor)
+        if self.fitted_on_stream:
+            return f"{word} (seen)"
+        return word
+
+
+RAW = Features("none")
+
+
+def features_of(run: Run) -> Features:
+    """Return the features that a run learns on."""
+    return Features(run.info.preprocessor, run.info.fitted_on_stream)
+
+
+def features_among(runs: Sequence[Run]) -> list[Features]:
+    """Return the features that runs learn on, in the order of their first ones."""
+    return in_order([features_of(run) for run in runs])
+
+
+def flatten(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Return nested settings by their dotted keys."""
     flat: dict[str, Any] = {}
     for key, value in config.items():
         if isinstance(value, dict):
@@ -38,160 +89,261 @@ def flatten(config: dict[str, Any], prefix: str = "") -> dict[str, Any]:
     return flat
 
 
-def varying(runs: list[Run]) -> dict[str, list[Any]]:
-    """Settings beside method and preprocessor that differ between runs of one method."""
-    flats = [flatten(run.info["config"]) for run in runs]
+def settings_among(runs: Sequence[Run], missing: Any = None) -> dict[str, list[Any]]:
+    """Return all settings of runs by their dotted keys, with the value of each run.
+
+    `missing` stands for the value of runs whose components do not have the setting.
+    """
+    flats = []
+    for run in runs:
+        config = dict(run.info.config)
+        # Where a run is tracked changes nothing about it.
+        config.pop("tracking", None)
+        flats.append(flatten(config))
+    keys: list[str] = []
+    for flat in flats:
+        keys += flat
+    found = {}
+    for key in in_order(keys):
+        found[key] = [flat.get(key, missing) for flat in flats]
+    return found
+
+
+def as_key(value: Any) -> str:
+    """Return a setting's value as text that is the same for the same value.
+
+    Values may be lists and dicts, which cannot be keys themselves.
+    """
+    return json.dumps(value, sort_keys=True, default=str)
+
+
+def varying(runs: Sequence[Run]) -> dict[str, list[Any]]:
+    """Return settings in which runs of one method, control and features differ.
+
+    Returns
+    -------
+    dict
+        By dotted key, the value of each run; `classes` stands for the number of them.
+    """
     found: dict[str, list[Any]] = {}
-    if len({run.info["classes"] for run in runs}) > 1:
-        found["classes"] = [run.info["classes"] for run in runs]
-    for key in dict.fromkeys(key for flat in flats for key in flat):
-        values = [flat.get(key) for flat in flats]
-        if key.startswith(_IMPLIED) or not _differs_within_method(runs, values):
+    classes = [run.info.classes for run in runs]
+    if len(set(classes)) > 1:
+        found["classes"] = classes
+    for key, values in settings_among(runs).items():
+        if key in _IMPLIED or not _differs_within_method(runs, values):
             continue
-        if key in _SELECT_CLASSES and _follows(values, found.get("classes", [])):
-            continue  # their number says it better
+        if key in _SELECT_CLASSES and _follows(values, classes):
+            continue
         found[key] = values
-    # Where a component itself differs, its name says it and its parameters have nothing to be compared with.
-    kinds = {key.removesuffix("name") for key in found if key.endswith(".name")}
-    return {
-        key: values
-        for key, values in found.items()
-        if key.endswith(".name") or not key.startswith(tuple(kinds))
-    }
+    return _without_other_components(found)
 
 
-def swept_axis(runs: list[Run]) -> tuple[str, list[float]] | None:
-    """The one numeric setting that was swept, if there is just one."""
+def _differs_within_method(runs: Sequence[Run], values: Sequence[Any]) -> bool:
+    """Tell whether a setting has two values among runs of one method."""
+    seen: dict[tuple[str, str | None, Features], str] = {}
+    for run, value in zip(runs, values, strict=True):
+        # Learners of different methods have different parameters anyway.
+        method = (run.info.method, run.info.control, features_of(run))
+        first = seen.setdefault(method, as_key(value))
+        if as_key(value) != first:
+            return True
+    return False
+
+
+def _follows(values: Sequence[Any], classes: Sequence[int]) -> bool:
+    """Tell whether the number of classes tells the values apart."""
+    if len(set(classes)) < 2:
+        return False
+    pairs = set(zip(classes, map(as_key, values), strict=True))
+    # As many pairs as counts: each count goes with one value alone.
+    return len(pairs) == len(set(classes))
+
+
+def _without_other_components(found: dict[str, list[Any]]) -> dict[str, list[Any]]:
+    """Drop parameters of components that differ themselves: their names say it.
+
+    One component's parameters have nothing to be compared with in another's.
+    """
+    differing = set()
+    for key in found:
+        kind, _, parameter = key.partition(".")
+        if parameter == "name":
+            differing.add(kind)
+    kept = {}
+    for key, values in found.items():
+        kind, _, parameter = key.partition(".")
+        if parameter == "name" or kind not in differing:
+            kept[key] = values
+    return kept
+
+
+def swept_axis(runs: Sequence[Run]) -> tuple[str, list[float]] | None:
+    """Return the one numeric setting that was swept and its values, if there is one."""
     found = varying(runs)
+    # With two, no line would show what either of them does.
     if len(found) != 1:
         return None
     ((key, values),) = found.items()
-    return (key, values) if all(map(is_number, values)) else None
+    if not all(map(is_number, values)):
+        return None
+    return key, values
 
 
-def _follows(values: list[Any], classes: list[int]) -> bool:
-    """Whether the number of classes tells the values apart."""
-    return bool(classes) and len(
-        {*zip(classes, map(repr, values), strict=True)}
-    ) == len({*classes})
+def in_order(values: Sequence[Any]) -> list[Any]:
+    """Return each value once, in the order of their first appearance."""
+    return list(dict.fromkeys(values))
 
 
-def _differs_within_method(runs: list[Run], values: list[Any]) -> bool:
-    by_method: dict[tuple[str, str], set[str]] = {}
-    for run, value in zip(runs, values, strict=True):
-        by_method.setdefault((run.info["method"], run.info["preprocessor"]), set()).add(
-            repr(value)
-        )
-    return any(len(values) > 1 for values in by_method.values())
+def brief(value: Any) -> str:
+    """Return a setting's value as a table shows it."""
+    if isinstance(value, float):
+        return f"{value:g}"
+    return str(value)
 
 
 def signed(value: float) -> str:
-    """A difference of errors in points, with its sign; nothing is +0.0, however it was rounded."""
+    """Return a difference of errors in points, with its sign."""
     shown = f"{100 * value:+.1f}"
-    return "+0.0" if shown == "-0.0" else shown
+    if shown == "-0.0":  # which would say that something was gained
+        return "+0.0"
+    return shown
 
 
 def p_text(p: float) -> str:
-    """A p value as people write it."""
-    return "-" if math.isnan(p) else "< 0.001" if p < 0.001 else f"{p:.3f}"
+    """Return a p value as people write it."""
+    if math.isnan(p):
+        return "-"
+    if p < 0.001:
+        return "< 0.001"
+    return f"{p:.3f}"
 
 
-def is_simulated(runs: list[Run]) -> bool:
-    """Whether any of the data are simulated."""
-    return any(run.info["data"]["simulated"] for run in runs)
+def plural(n: int, word: str) -> str:
+    """Return a count with its noun."""
+    if n == 1:
+        return f"1 {word}"
+    return f"{n} {word}s"
 
 
-def hints(runs: list[Run]) -> list[str]:
-    """How to come by the real data, a sentence each."""
-    told = dict.fromkeys(run.info["data"].get("how_to_get_real") for run in runs)
-    return [f"{hint}." for hint in told if hint]
+def seeds_text(runs: Sequence[Run]) -> str:
+    """Return how many seeds runs have, such as "5 seeds" or "3 or 5 seeds"."""
+    counts = sorted({run.n_seeds for run in runs})
+    if counts == [1]:
+        return "1 seed"
+    return f"{' or '.join(map(str, counts))} seeds"
 
 
-def data_label(runs: list[Run]) -> str:
-    """The data sets of the runs, with a warning where they are simulated."""
-    names = dict.fromkeys(
-        (_data_name(run), run.info["data"]["simulated"]) for run in runs
-    )
-    return ", ".join(
-        f"{name} (SIMULATED)" if simulated else name for name, simulated in names
-    )
+def units(runs: Sequence[Run]) -> str:
+    """Return what the steps of runs count."""
+    return " / ".join(in_order([run.info.unit for run in runs]))
 
 
-def group_titles(firsts: list[Run]) -> list[str]:
-    """What groups of runs have in common, by the first of each; where that does not tell them apart, what does."""
-    titles = [_group_title(run) for run in firsts]
-    return [
-        title if titles.count(title) == 1 else f"{title}, {_telling(run)}"
-        for title, run in zip(titles, firsts, strict=True)
-    ]
+def is_simulated(runs: Sequence[Run]) -> bool:
+    """Tell whether any of the data are simulated."""
+    return any(run.info.data.simulated for run in runs)
 
 
-def _group_title(run: Run) -> str:
-    reach = f"{run.info['classes']} classes, up to {run.steps[-1]} {run.info['unit']}"
-    return (
-        f"{data_label([run])}, {reach}, {run.seeds} seed{'' if run.seeds == 1 else 's'}"
-    )
-
-
-def _telling(run: Run) -> str:
-    key = comparison_key(run)
-    protocol = " ".join(
-        f"{name}={value}"
-        for name, value in (key["protocol"] or {}).items()
-        if value is not None
-    )
-    sizes = " ".join(
-        f"{name} {n}" for name, n in (key["samples"] or {"sizes": "unknown"}).items()
-    )
-    return f"seeds from {key['seeds'][0]}, {sizes}, {protocol}, data {str(key['data'])[:8]}"
-
-
-def data_details(runs: list[Run]) -> list[str]:
-    """A line for each thing to know of how the data came about, such as the detectors' quality."""
-    lines = []
+def hints(runs: Sequence[Run]) -> list[str]:
+    """Return how to come by the real data, a sentence each."""
+    told = []
     for run in runs:
-        for what, facts in run.info["data"].get("details", {}).items():
-            told = ", ".join(
-                f"{key.replace('_', ' ')} {_brief(value)}"
-                for key, value in facts.items()
-            )
-            lines.append(f"{what.replace('_', ' ').capitalize()}: {told}.")
-    return list(dict.fromkeys(lines))
+        hint = run.info.data.how_to_get_real
+        if hint:
+            told.append(f"{hint}.")
+    return in_order(told)
 
 
-def _brief(value: Any) -> str:
-    if isinstance(value, list):
-        return " ".join(map(str, value))
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
-
-
-def command(words: list[str]) -> str:
-    """A command line to type."""
-    return shlex.join(["python", "-m", "rsbench", *words])
-
-
-def commands(runs: list[Run], most: int = 50) -> list[str]:
-    """The commands that compute these runs: those of their sweeps, or of the runs themselves."""
-    found: dict[str, None] = {}
+def data_label(runs: Sequence[Run]) -> str:
+    """Return the names of the data sets, with a warning where they are simulated."""
+    names = []
     for run in runs:
-        try:
-            sweep = read_sweep(sweep_folder(run.folder)) or {}
-        except UserError:  # damaged; the runs' own settings are left
-            sweep = {}
-        found[command(sweep.get("command") or run.info["overrides"])] = None
-    return [
-        *list(found)[:most],
-        *([f"# and {len(found) - most} more"] if len(found) > most else []),
-    ]
+        name = _data_name(run)
+        if run.info.data.simulated:
+            name = f"{name} (SIMULATED)"
+        names.append(name)
+    return ", ".join(in_order(names))
 
 
 def _data_name(run: Run) -> str:
-    settings = run.info["config"].get("dataset", {})
-    path = settings.get("path") or (
-        settings.get("root") if str(settings.get("root")).endswith(".npz") else None
-    )
-    return (
-        f"{run.info['data']['name']} {Path(path).name}"
-        if path
-        else run.info["data"]["name"]
-    )
+    """Return the data set's name, with the file's where the data are a file."""
+    # Of many files called arrays, the name of the data set says nothing.
+    settings = run.info.config.get("dataset", {})
+    path = settings.get("path")
+    # A `root` is a folder, or one file with features that were made elsewhere.
+    root = settings.get("root")
+    if not path and root is not None and Path(str(root)).suffix == ".npz":
+        path = root
+    if not path:
+        return run.info.data.label
+    return f"{run.info.data.label} {Path(path).name}"
+
+
+def changed_for_all(runs: Sequence[Run]) -> list[str]:
+    """Return a line on settings that all runs share and that are not their methods'.
+
+    No column shows what all runs have in common. But a method that learned from
+    shuffled annotations is not the method that its name promises.
+    """
+    shared = []
+    for key, value in runs[0].info.changed.items():
+        changes_numbers = declared(key).changes_results
+        if changes_numbers and all(run.info.changed.get(key) == value for run in runs):
+            shared.append(f"{key}={value}")
+    if not shared:
+        return []
+    return [f"Changed for all runs: {', '.join(shared)}."]
+
+
+def data_details(runs: Sequence[Run]) -> list[str]:
+    """Return a line for each thing to know of how the data came about.
+
+    The quality of the attribute detectors is such a thing.
+    """
+    lines = []
+    for run in runs:
+        for what, facts in run.info.data.details.items():
+            told = []
+            for key, value in facts.items():
+                told.append(f"{_in_words(key)} {_fact(value)}")
+            lines.append(f"{_in_words(what).capitalize()}: {', '.join(told)}.")
+    return in_order(lines)
+
+
+def _in_words(key: str) -> str:
+    return key.replace("_", " ")
+
+
+def _fact(value: Any) -> str:
+    """Return a value with the four digits that people read."""
+    if isinstance(value, list):
+        return " ".join(map(str, value))
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    return str(value)
+
+
+def command(words: Sequence[str]) -> str:
+    """Return a command line to type."""
+    return shlex.join(["python", "-m", "rsbench", *words])
+
+
+def commands(runs: Sequence[Run], most: int = 50) -> list[str]:
+    """Return the commands that compute these runs: their sweeps', or their own."""
+    # The runs of a sweep share its command. Single runs each have their own, of which a
+    # page lists no more than `most`.
+    found = in_order([_command_of(run) for run in runs])
+    shown = found[:most]
+    if len(found) > most:
+        shown.append(f"# and {len(found) - most} more")
+    return shown
+
+
+def _command_of(run: Run) -> str:
+    """Return the command that computes a run: its sweep's, if it has one."""
+    try:
+        sweep = read_sweep(sweep_folder(run.folder))
+    except UserError:  # damaged; the run's own settings are left
+        sweep = None
+    if sweep is not None and sweep.command:
+        return command(sweep.command)
+    return command(run.info.overrides)

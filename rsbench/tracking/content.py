@@ -1,0 +1,75 @@
+"""What MLflow is told of a run: tags, metrics and a description."""
+
+from typing import Any
+
+from rsbench.core.measures import MEASURES
+from rsbench.errors import is_number
+from rsbench.report.labels import command, flatten, hints, is_simulated
+from rsbench.store.record import Run
+
+
+def provenance(run: Run) -> dict[str, str]:
+    """Return tags that say where the numbers come from."""
+    info = run.info
+    # Their names are what people search by in MLflow, so they stay.
+    tags: dict[str, Any] = {
+        "method": info.method,
+        "control": info.control,
+        "told": info.told,
+        "preprocessor": info.features,
+        "experiment": info.experiment,
+        "data": info.data.label,
+        "data.identity": info.data.identity,
+        "simulated": str(info.data.simulated).lower(),
+        "fingerprint": info.fingerprint,
+        "git_commit": info.git_commit,
+        "folder": str(run.folder),
+    }
+    for name, version in info.versions.items():
+        tags[f"version.{name}"] = version
+    for key, value in flatten(info.data.details).items():
+        if not is_number(value):  # numbers are metrics
+            tags[key] = value
+    tags["command"] = command(list(info.overrides))
+    tags["mlflow.note.content"] = note([run], tags["command"])
+    return {key: str(value) for key, value in tags.items() if value is not None}
+
+
+def note(runs: list[Run], repeat: str) -> str:
+    """Return what MLflow shows as the description: a warning, and how to repeat it."""
+    warning = ""
+    if is_simulated(runs):
+        told = " ".join(hints(runs))
+        warning = (
+            "**Simulated data**: these numbers say nothing about the real data set. "
+            f"{told}\n\n"
+        )
+    return f"{warning}Repeat it:\n\n```\n{repeat}\n```"
+
+
+def metric_points(run: Run) -> list[tuple[str, float, int, int]]:
+    """Return the curves as metrics: the mean over seeds and its standard error.
+
+    MLflow makes a section of its page of what stands before the slash.
+
+    Returns
+    -------
+    list of tuples
+        Name, value, timestamp in milliseconds, and step.
+    """
+    time = int((run.folder / "curves.csv").stat().st_mtime * 1000)
+    points = []
+    # How the data came about, such as the detectors' quality, has no step.
+    for key, value in flatten(run.info.data.details).items():
+        if is_number(value):
+            points.append((key.replace(".", "/", 1), float(value), time, 0))
+    for measure in MEASURES:
+        means = run.mean(measure)
+        errors = run.standard_error(measure)
+        _, _, section = measure.rpartition("_")
+        for step, mean, deviation in zip(run.steps, means, errors, strict=True):
+            points.append((f"{section}/{measure}", float(mean), time, step))
+            if run.n_seeds > 1:
+                name = f"standard_error/{measure}"
+                points.append((name, float(deviation), time, step))
+    return points
