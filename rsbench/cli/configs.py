@@ -1,81 +1,146 @@
-"""Hydra's view of the components: their schemas in its ConfigStore, with no YAML to write; and plugins' presets."""
+"""Hydra's view of the components: configs made of their constructors, with no YAML.
 
+Hydra asks a config source for the configs of a group, and for one of them by name.
+This one answers from the registry, and makes a config only when it is asked for: a
+hundred of them in Hydra's own store would be copied whenever a job is composed.
+"""
+
+import copy
+import functools
 from pathlib import Path
+from typing import Any
 
-from rsbench.files.atomic import CONF
+from hydra.core.config_search_path import ConfigSearchPath
+from hydra.core.object_type import ObjectType
+from hydra.core.plugins import Plugins
+from hydra.plugins.config_source import ConfigLoadError, ConfigResult, ConfigSource
+from hydra.plugins.search_path_plugin import SearchPathPlugin
+from omegaconf import OmegaConf
+
+from rsbench.cli.controls import OLD_METHODS
+from rsbench.cli.presets import preset_folders
+from rsbench.files.places import CONF
+from rsbench.plugins import registry
 from rsbench.plugins.registry import Registry
 
-__all__ = ["CONF", "add_presets", "options", "preset_folders", "store"]
+#: `CONF` is for those who hand Hydra its folder, together with `offer`.
+__all__ = ["CONF", "ComponentConfigs", "offer"]
 
 
-def store(registry: Registry) -> None:
-    """Offer every component as a config, and every learner without a method as one."""
-    from hydra.core.config_store import ConfigStore
+class ComponentConfigs(ConfigSource):
+    """Give Hydra each component as a config, and each learner as a method.
 
-    configs = ConfigStore.instance()
-    # Hydra copies the whole store at each composition, although it copies every node it takes from it.
-    vars(configs)["__deepcopy__"] = lambda memo: configs
-    for kind, components in registry.components.items():
-        for name, component in components.items():
-            configs.store(group=kind, name=name, node=component.schema)
-    for learner in _without_method(registry):
-        defaults = [{"override /learner": learner}, {"override /aggregator": "sample"}]
-        configs.store(
-            group="method",
-            name=learner,
-            package="_global_",
-            node={"defaults": defaults},
+    Its address is `rsbench://FOLDER`, with the folder that relative places of plugins
+    start from; so other processes find the same plugins, wherever they run.
+    """
+
+    @staticmethod
+    def scheme() -> str:
+        """Return what the address begins with."""
+        return "rsbench"
+
+    @property
+    def registry(self) -> Registry:
+        """Return the components, loaded once for each process."""
+        return registry.load(Path(self.path))
+
+    def available(self) -> bool:
+        """Tell that there is always something."""
+        return True
+
+    def is_group(self, config_path: str) -> bool:
+        """Tell whether a path is the root or a group of configs."""
+        group = config_path.rstrip("/")
+        return group in ("", "method") or group in self.registry.components
+
+    def is_config(self, config_path: str) -> bool:
+        """Tell whether there is such a config."""
+        group, name = _split(config_path)
+        if group == "method":
+            return name in self.registry.components["learner"] or name in OLD_METHODS
+        return name in self.registry.components.get(group, {})
+
+    def list(self, config_path: str, results_filter: ObjectType | None) -> list[str]:
+        """Return the groups, or the configs of one but for old names of methods."""
+        group = config_path.rstrip("/")
+        components = self.registry.components
+        if group == "":
+            if results_filter == ObjectType.CONFIG:
+                return []
+            return sorted({*components, "method"})
+        if results_filter == ObjectType.GROUP:
+            return []
+        # Each learner is a method by its own name.
+        if group == "method":
+            group = "learner"
+        return sorted(components[group])
+
+    def load_config(self, config_path: str) -> ConfigResult:
+        """Make the config."""
+        if not self.is_config(config_path):
+            raise ConfigLoadError(f"Config not found : {config_path}")
+        group, name = _split(config_path)
+        package = None  # Hydra's default, the group's name
+        config: Any
+        if group == "method":
+            # A method sets learner and aggregator, which are beside it.
+            package = "_global_"
+            config = OmegaConf.create({"defaults": _defaults_of_method(name)})
+        else:
+            # A copy: what Hydra does to one job's config is not to show in another's.
+            component = self.registry.components[group][name]
+            config = copy.deepcopy(_structured(component.schema))
+        return ConfigResult(
+            provider=self.provider,
+            path=self.full_path(),
+            config=config,
+            header={"package": package},
         )
 
 
-def options(registry: Registry) -> dict[str, set[str]]:
-    """The choices of each config group."""
-    found = {kind: set(components) for kind, components in registry.components.items()}
-    for preset in (
-        path
-        for folder in [CONF, *preset_folders(registry)]
-        for path in folder.glob("*/*.yaml")
-    ):
-        found.setdefault(preset.parent.name, set()).add(preset.stem)
-    found["method"].update(_without_method(registry))
-    return found
+@functools.cache
+def _structured(schema: type) -> Any:
+    """Make a config of a dataclass once: a copy takes a third of the time."""
+    return OmegaConf.structured(schema)
 
 
-def _without_method(registry: Registry) -> list[str]:
-    """Learners that no preset makes a method of."""
-    presets = [CONF, *preset_folders(registry)]
-    learners = registry.components["learner"]
-    return [
-        name
-        for name in learners
-        if not any((folder / "method" / f"{name}.yaml").exists() for folder in presets)
-    ]
+def _split(config_path: str) -> tuple[str, str]:
+    """Return group and name of a config; Hydra asks with its ending or without."""
+    group, _, name = config_path.removesuffix(".yaml").rpartition("/")
+    return group, name
 
 
-def preset_folders(registry: Registry) -> list[Path]:
-    """The `conf` folders that plugins ship with presets in YAML."""
-    return list(
-        dict.fromkeys(
-            plugin.conf
-            for each in registry.plugins.values()
-            for plugin in each
-            if plugin.conf
-        )
-    )
+def _defaults_of_method(name: str) -> list[Any]:
+    """Return what a method without a file is made of."""
+    if name in OLD_METHODS:
+        old = OLD_METHODS[name]
+        return [old.method, f"/control/{old.control}"]
+    return [{"override /learner": name}, {"override /aggregator": "sample"}]
 
 
-def add_presets(registry: Registry) -> None:
-    """Let Hydra find the presets of plugins, after rsbench's own."""
-    from hydra.core.config_search_path import ConfigSearchPath
-    from hydra.core.plugins import Plugins
-    from hydra.plugins.search_path_plugin import SearchPathPlugin
+def offer(base: Path, config_dir: Path | None = None) -> None:
+    """Let Hydra find configs of components, the presets of plugins and a user's own.
 
-    folders = preset_folders(registry)
+    Parameters
+    ----------
+    base : Path
+        The folder that relative places of plugins start from.
+    config_dir : Path or None
+        A folder of the user's configs. They come before what is made of components, so
+        that a method of one's own may have a learner's name.
+    """
 
-    class Presets(SearchPathPlugin):
+    class Places(SearchPathPlugin):
+        """Add the places of configs, after rsbench's own."""
+
         def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
-            for folder in folders:
+            # Hydra takes the first config of a name that it finds.
+            if config_dir is not None:
+                search_path.append("command line", f"file://{config_dir}")
+            for folder in preset_folders(registry.load(base)):
                 search_path.append("rsbench plugins", f"file://{folder}")
+            search_path.append("rsbench", f"rsbench://{base}")
 
-    if folders:
-        Plugins.instance().register(Presets)
+    plugins = Plugins.instance()
+    plugins.register(ComponentConfigs)
+    plugins.register(Places)

@@ -4,17 +4,22 @@ import argparse
 import sys
 from typing import Any
 
+from rsbench.cli.terminal import cut
+from rsbench.datasets.real import RealOrSimulated
 from rsbench.errors import UserError, did_you_mean
-from rsbench.files.atomic import data_root
+from rsbench.files.places import data_root
 from rsbench.plugins import registry
+
+#: Room for a tag, and for its terms, in a line of `explain`.
+_COLUMN = 32
 
 
 def add_commands(commands: Any) -> None:
-    """The sub-commands of `data`."""
-    data = commands.add_parser(
-        "data", help="get data sets, and see what is there"
-    ).add_subparsers(required=True)
-    getting = data.add_parser(
+    """Add the sub-commands of `data`."""
+    data = commands.add_parser("data", help="get data sets, and see what is there")
+    data_commands = data.add_subparsers(required=True)
+
+    getting = data_commands.add_parser(
         "get", help="download and unpack a data set into RSBENCH_DATA (default: data)"
     )
     getting.add_argument("name", help="such as cub")
@@ -22,7 +27,8 @@ def add_commands(commands: Any) -> None:
         "--url", help="address of the archive, in place of the official one"
     )
     getting.set_defaults(run=get)
-    explaining = data.add_parser(
+
+    explaining = data_commands.add_parser(
         "explain",
         help="what becomes of each free-text tag: its term, or why it has none",
     )
@@ -42,7 +48,8 @@ def add_commands(commands: Any) -> None:
         help="so many of the most frequent tags; 0 for all",
     )
     explaining.set_defaults(run=explain)
-    showing = data.add_parser(
+
+    showing = data_commands.add_parser(
         "status", help="which data sets are there, complete or not"
     )
     showing.set_defaults(run=status)
@@ -50,35 +57,49 @@ def add_commands(commands: Any) -> None:
 
 def get(args: argparse.Namespace) -> int:
     """Download, check and unpack; what is there already stays."""
-    available = _archives()
+    available = _datasets_on_disk()
     if args.name not in available:
         raise UserError(
             f"unknown data set '{args.name}'. {did_you_mean(args.name, available)}"
         )
     from rsbench.files import download
 
-    archive = available[args.name].archive
-    folder = data_root() / archive.folder
-    new = download.get(archive, data_root(), args.url)
-    complete, found = _state(args.name)
-    print(f"{folder}: {'now there' if new else 'there already'}, {found}")
+    cls = available[args.name]
+    folder = data_root() / cls.archive.folder
+    is_new = download.get(cls.archive, data_root(), args.url)
+    # What is there may be incomplete all the same, as an archive of another address.
+    complete, found = _state(cls)
+    arrival = "there already"
+    if is_new:
+        arrival = "now there"
+    print(f"{folder}: {arrival}, {found}")
     if not complete:
         print(f"incomplete: remove {folder} and run this again", file=sys.stderr)
-    return 0 if complete else 1
+        return 1
+    return 0
 
 
 def status(args: argparse.Namespace) -> int:
-    """One line for each data set that has a place on disk."""
-    for name, cls in sorted(_archives().items()):
-        complete, found = _state(name)
-        print(
-            f"{name:<6} {'complete' if complete else 'incomplete' if found else 'absent':<11} "
-            f"{data_root() / cls.archive.folder}{': ' + found if found else ''}"
-        )
-        part = data_root() / f"{cls.archive.folder}.tgz.part"
+    """Print a line for each data set that has a place on disk."""
+    for name, cls in sorted(_datasets_on_disk().items()):
+        folder = data_root() / cls.archive.folder
+        complete, found = _state(cls)
+        if complete:
+            state = "complete"
+        elif found:
+            state = "incomplete"
+        else:
+            state = "absent"
+        line = f"{name:<6} {state:<11} {folder}"
+        if found:
+            line += f": {found}"
+        print(line)
+        # What a download that was broken off has left.
+        part = folder.with_name(f"{folder.name}.tgz.part")
         if part.exists():
             print(
-                f"       {part.stat().st_size:,} bytes are downloaded; go on: python -m rsbench data get {name}"
+                f"       {part.stat().st_size:,} bytes are downloaded; go on: "
+                f"python -m rsbench data get {name}"
             )
         elif not found and cls.archive.url:
             print(f"       python -m rsbench data get {name}")
@@ -86,70 +107,100 @@ def status(args: argparse.Namespace) -> int:
 
 
 def explain(args: argparse.Namespace) -> int:
-    """Print every tag with the terms it stands for, or why there are none, then the counts beside the paper's."""
-    from rsbench.datasets.sun import PAPER_COUNTS
+    """Print every tag with the terms it stands for, or why it stands for none.
 
-    able = {name: cls for name, cls in _archives().items() if hasattr(cls, "explain")}
-    if args.name not in able:
+    The counts come last, beside the paper's.
+    """
+    on_disk = _datasets_on_disk()
+    tagged = {name: cls for name, cls in on_disk.items() if cls.explain is not None}
+    if args.name not in tagged:
         raise UserError(
-            f"data set '{args.name}' has no tags to explain. {did_you_mean(args.name, able)}"
+            f"data set '{args.name}' has no tags to explain. "
+            f"{did_you_mean(args.name, tagged)}"
         )
     if args.top < 0:
         raise UserError(f"--top {args.top}: expected 0 or more")
-    tags, simulated = able[args.name](
-        root=args.root, vocabulary=args.vocabulary, matcher=args.matcher
-    ).explain()
-    decisions = tags.decisions()
-    room = 32 if args.top else max(len(decision.tag) for decision in decisions)
-    for decision in decisions[: args.top or None]:
-        terms = ", ".join(decision.terms) or "-"
-        forms = [form for form in decision.typed if form != decision.tag]
-        typed = (
-            f"; typed {', '.join(forms[:3] if args.top else forms)}" if forms else ""
-        )
-        shown = [
-            _short(_printable(text), room).ljust(min(room, 32))
-            for text in (decision.tag, terms)
-        ]
-        print(
-            f"{decision.count:>7}  {' '.join(shown)} {decision.why}{_printable(typed)}"
-        )
-    if 0 < args.top < len(decisions):
-        print(f"     …  {len(decisions) - args.top} more; --top 0 for all")
-    print(f"\n{'':<40} {'here':>10} {'paper':>10}")
-    for what, count in tags.summary().items():
-        paper = PAPER_COUNTS.get(what)
-        print(
-            f"{what.replace('_', ' '):<40} {count:>10,.6g} {'' if paper is None else f'{paper:>10,}'}".rstrip()
-        )
+    # Any: only data sets with tags have these parameters.
+    make: Any = tagged[args.name]
+    dataset = make(root=args.root, vocabulary=args.vocabulary, matcher=args.matcher)
+    tags, simulated = dataset.explain()
+    _print_decisions(tags.decisions(), args.top)
+    _print_counts(tags.summary())
     if simulated:
         print(
-            "\nSIMULATED tags: these counts say nothing about the real data set, nor about the paper's."
+            "\nSIMULATED tags: these counts say nothing about the real data set, nor "
+            "about the paper's."
         )
     return 0
 
 
-def _short(text: str, room: int) -> str:
-    return text if len(text) <= room else text[: room - 1] + "…"
+def _print_decisions(decisions: list[Any], top: int) -> None:
+    """Print the first so many decisions shortened, or all of them whole."""
+    shown = decisions
+    longest = max((len(decision.tag) for decision in decisions), default=0)
+    room = longest
+    if top:
+        shown = decisions[:top]
+        room = _COLUMN
+    for decision in shown:
+        terms = ", ".join(decision.terms) or "-"
+        columns = [_column(decision.tag, room), _column(terms, room)]
+        line = f"{decision.count:>7}  {' '.join(columns)} {decision.why}"
+        forms = [form for form in decision.typed if form != decision.tag]
+        if top:
+            forms = forms[:3]
+        if forms:
+            line += _printable(f"; typed {', '.join(forms)}")
+        print(line)
+    more = len(decisions) - len(shown)
+    if more:
+        print(f"     …  {more} more; --top 0 for all")
+
+
+def _print_counts(summary: dict[str, Any]) -> None:
+    """Print how much of the tags was used, with the paper's counts where it has any."""
+    from rsbench.datasets.sun import PAPER_COUNTS
+
+    print(f"\n{'':<40} {'here':>10} {'paper':>10}")
+    for what, count in summary.items():
+        line = f"{what.replace('_', ' '):<40} {count:>10,.6g}"
+        if what in PAPER_COUNTS:
+            line += f" {PAPER_COUNTS[what]:>10,}"
+        print(line)
+
+
+def _column(text: str, room: int) -> str:
+    """Return text cut to the room there is, and filled up to a column's width."""
+    shown = cut(_printable(text), room)
+    return shown.ljust(min(room, _COLUMN))
 
 
 def _printable(text: str) -> str:
-    """Text that strangers typed, without characters that could confuse a terminal."""
-    return "".join(c if c.isprintable() else "?" for c in text)
+    """Return what strangers typed without characters that could confuse a terminal."""
+    shown = ""
+    for character in text:
+        if character.isprintable():
+            shown += character
+        else:
+            shown += "?"
+    return shown
 
 
-def _archives() -> dict[str, Any]:
-    components = registry.load().components["dataset"].values()
-    return {
-        component.name: component.cls
-        for component in components
-        if hasattr(component.cls, "archive")
-    }
+def _datasets_on_disk() -> dict[str, type[RealOrSimulated]]:
+    """Return the data sets that have a place on disk, by name."""
+    found = {}
+    for component in registry.load().components["dataset"].values():
+        cls = component.cls
+        if isinstance(cls, type) and issubclass(cls, RealOrSimulated):
+            found[component.name] = cls
+    return found
 
 
-def _state(name: str) -> tuple[bool, str]:
-    """Whether the data set is complete, and what is there of it; nothing if it is absent."""
-    cls = _archives()[name]
+def _state(cls: type[RealOrSimulated]) -> tuple[bool, str]:
+    """Return whether the data set is complete, and in words what is there of it.
+
+    There are no words where it is absent.
+    """
     root = data_root() / cls.archive.folder
     if not root.exists():
         return False, ""

@@ -1,17 +1,11 @@
-"""The Hydra run: understand the command, run it, then sum up.
-
-Hydra calls no callback when a job fails or on Ctrl-C, and swallows errors in those it calls. So
-what belongs to a sweep's start and end is done here, around it.
-"""
+"""The door to Hydra: what only shows something, and what runs."""
 
 import logging
 import os
 import secrets
-import shutil
 import sys
 import traceback
-import uuid
-from collections.abc import Callable
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -22,28 +16,13 @@ from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
 from rsbench.cli import configs
-from rsbench.cli.command import Command, explain, read_command
-from rsbench.cli.job import job
-from rsbench.cli.launchers import compose_jobs_once, outlive_killed_jobs
-from rsbench.cli.status import ERROR_FILE, jobs_of
+from rsbench.cli.arguments import read_arguments
+from rsbench.cli.help import show_help
 from rsbench.errors import UserError
-from rsbench.files.atomic import alone
-from rsbench.files.cache import cache_root
 from rsbench.plugins import registry
-from rsbench.store.record import (
-    ARTIFACTS_FOLDER,
-    SWEEP_FILE,
-    Run,
-    find,
-    read,
-    read_sweep,
-    write_sweep,
-)
 
-#: Hydra flags that only show something.
+#: Hydra's options that only show something; it sees to them itself.
 _SHOW = {
-    "--help",
-    "-h",
     "--hydra-help",
     "--version",
     "--cfg",
@@ -53,269 +32,96 @@ _SHOW = {
     "--shell-completion",
     "-sc",
 }
+#: Shown by rsbench itself: see help.py.
+_HELP = {"--help", "-h"}
 
-#: Files whose presence means that a folder holds results.
-_RESULTS = ("curves.csv", ERROR_FILE, SWEEP_FILE, "multirun.yaml")
+#: What a user can put right, told in a line; anything else comes with its traceback.
+_TOLD = (UserError, HydraException, OmegaConfBaseException, YAMLError, OSError)
 
 
 def main(argv: list[str]) -> int:
     """Run the command line and return its exit code."""
-    showing = bool(_SHOW & {word.split("=")[0] for word in argv})
-    if not showing:
-        logging.basicConfig(format="%(message)s", level=logging.WARNING)
-    configs.store(registry.load())
-    configs.add_presets(registry.load())
-    # Jobs may run in other processes and folders; they are to find the same plugins and caches.
-    folders = [
-        str(folder.resolve()) for folder in registry.plugin_folders() if folder.is_dir()
-    ]
-    os.environ["RSBENCH_PLUGINS"] = os.pathsep.join(folders)
-    os.environ["RSBENCH_CACHE"] = str(cache_root().absolute())
-    OmegaConf.register_new_resolver(
-        "rsbench.unique", lambda: secrets.token_hex(3), use_cache=True, replace=True
-    )
-    verbose = os.environ.get("HYDRA_FULL_ERROR") == "1"
-    os.environ["HYDRA_FULL_ERROR"] = (
-        "1"  # let errors reach us: Hydra would print and exit
-    )
+    add_resolver()
+    base = Path.cwd()
+    # Also `--cfg=job`, in one word.
+    if any(word.partition("=")[0] in _SHOW for word in argv):
+        configs.offer(base)
+        return _show()
+    logging.basicConfig(format="%(message)s", level=logging.WARNING)
     try:
-        if showing:
-            _hydra(argv)
-            return 0
-        return _run(read_command(argv))
+        return _run(argv, base)
     except KeyboardInterrupt:
-        return 130
+        return 130  # what a shell gives to a program that Ctrl-C ends
     except Exception as error:
-        if verbose or not isinstance(
-            error,
-            (UserError, HydraException, OmegaConfBaseException, YAMLError, OSError),
-        ):
-            traceback.print_exc()
-        else:
-            print(f"error: {explain(error)}", file=sys.stderr)
+        _tell(error, base)
         return 1
 
 
-def _hydra(argv: list[str]) -> None:
-    sys.argv = [sys.argv[0], *argv]
-    hydra.main(config_path=str(configs.CONF), config_name="config", version_base="1.3")(
-        job
-    )()
+def version_base() -> dict[str, Any]:
+    """Return the argument that Hydra 1.3 asks for, and 1.4 would rather not have."""
+    major, minor = hydra.__version__.split(".")[:2]
+    if (int(major), int(minor)) < (1, 4):
+        return {"version_base": "1.3"}
+    return {}
 
 
-def _run(command: Command) -> int:
-    folder = command.folder
-    new = _make_folder(folder)
-    status = "FAILED"
-    with alone(folder / ".start.lock"):  # the same command may be started twice at once
-        _settle(command, folder)
-    if command.launcher == "basic":
-        compose_jobs_once()
-    if command.launcher in ("submitit_local", "submitit_slurm", "slurm"):
-        outlive_killed_jobs()
-    try:
-        _hydra(command.with_folder(folder))
-        status = (
-            "FINISHED"
-            if all(job.state == "done" for job in jobs_of(folder))
-            else "FAILED"
+def add_resolver() -> None:
+    """Let configs name folders that no other command has."""
+    with warnings.catch_warnings():
+        # OmegaConf 2.4 has another name for it, which 2.3 does not know.
+        warnings.simplefilter("ignore")
+        # Cached, so that a folder has one name, however often the config is read.
+        OmegaConf.register_new_resolver(
+            "rsbench.unique", lambda: secrets.token_hex(3), use_cache=True, replace=True
         )
-    except KeyboardInterrupt:
-        status = "KILLED"
-        print("\nstopped", file=sys.stderr)
-        raise
-    except Exception as error:  # outside of jobs, whose own errors are told by _sum_up
-        if isinstance(error, ValueError) and str(error).startswith(
-            "No trials are completed"
-        ):
-            raise UserError("no trial came to its end, so none is the best") from error
-        if type(error).__name__ != "TerminatedWorkerError":
-            raise
-        cause = "a worker process was killed, perhaps for want of memory, and joblib gave up"
-        raise UserError(
-            f"{cause}: the same command again does what is missing"
-        ) from error
-    finally:
-        summed_up = _sum_up(command, folder, new, status)
-    return 0 if status == "FINISHED" and summed_up else 1
 
 
-def _settle(command: Command, folder: Path) -> None:
-    """Go on in the folder if the same command was at work in it, begin there if nobody was."""
-    earlier = _earlier_command(folder, command.is_sweep)
-    if earlier is not None and command.continues(earlier):
-        for file in _all(ERROR_FILE, folder, command):
-            file.unlink()
-    else:
-        taken = [folder / file for file in _RESULTS if (folder / file).exists()]
-        if command.is_sweep:
-            taken += [path for file in _RESULTS for path in _all(file, folder, command)]
-        if taken:
-            raise UserError(
-                f"{folder} holds the results of another command ({taken[0].name}): choose a new folder"
-            )
-    if command.is_sweep:
-        _open_sweep(command, folder)
+def _show() -> int:
+    """Let Hydra answer: help, the config, where configs come from."""
+
+    def nothing(cfg: Any) -> None:
+        """Stand for the job, which is not run."""
+
+    application = hydra.main(str(configs.CONF), "config", **version_base())(nothing)
+    application()
+    return 0
 
 
-def _earlier_command(folder: Path, is_sweep: bool) -> list[str] | None:
-    """The command that was at work in a folder: a sweep's whole, a single run's settings; None if there was none."""
-    if is_sweep:
-        return (read_sweep(folder) or {}).get("command")
-    try:
-        return list(OmegaConf.load(folder / ".hydra" / "overrides.yaml"))
-    except (OSError, YAMLError):
+def explained(error: Exception, base: Path) -> str | None:
+    """Return what a user can do about an error, in a line; None if nobody knows."""
+    if not isinstance(error, _TOLD):
         return None
+    from rsbench.cli.errors import explain
+
+    return explain(error, registry.load(base))
 
 
-def _make_folder(folder: Path) -> bool:
-    """Make sure that the output folder can be written; whether it is new."""
-    new = not folder.exists()
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        probe = folder / ".probe"
-        probe.write_text("")
-        probe.unlink()
-    except OSError as error:
-        raise UserError(
-            f"cannot write to the output folder {folder}: {error.strerror}. "
-            "Choose another with hydra.run.dir=DIR (a sweep: hydra.sweep.dir=DIR)"
-        ) from None
-    return new
-
-
-def _open_sweep(command: Command, folder: Path) -> None:
-    earlier = read_sweep(folder)
-    sweep = {
-        "id": earlier["id"] if earlier else uuid.uuid4().hex,
-        "name": f"{command.experiment or 'sweep'} {folder.name}",
-        "swept": command.swept,
-        "command": command.argv,
-        "jobs": command.jobs,
-        "tracking": command.tracking,
-        "tracked": False,
-    }
-    if command.tracking:
-        from rsbench.tracking.mirror import open_sweep
-
-        sweep["tracked"] = open_sweep(sweep, folder)
-    write_sweep(folder, sweep)
-
-
-def _sum_up(command: Command, folder: Path, new: bool, status: str) -> bool:
-    """Table and figure of what finished, then what failed; whether all of that could be done."""
-    finished = _all("curves.csv", folder, command)
-    runs = (
-        find(folder) if command.is_sweep else [read(path.parent) for path in finished]
-    )
-    failed = {
-        file: file.read_text().partition("\n\n")
-        for file in _all(ERROR_FILE, folder, command)
-    }
-    unexpected = [file for file, (_, _, trace) in failed.items() if trace]
-    good = len(runs) == len(finished)
-    interrupted = [job for job in jobs_of(folder) if job.cause == "interrupted"]
-    if finished or unexpected or interrupted or status == "KILLED":
-        good &= _try(_close_sweep, folder, status)
-        good &= _try(_show_runs, runs, folder)
-        good &= _try(_end_tracking, command, runs, folder)
+def _tell(error: Exception, base: Path) -> None:
+    """Print what went wrong: in a line where a user can put it right, or all of it."""
+    message = explained(error, base)
+    if message is None or os.environ.get("HYDRA_FULL_ERROR") == "1":
+        traceback.print_exception(error)
     else:
-        _clear(folder, new)
-    _tell_failures(folder, failed)
-    return good
+        print(f"error: {message}", file=sys.stderr)
 
 
-def _tell_failures(folder: Path, failed: dict[Path, tuple[str, str, str]]) -> None:
-    """What went wrong, each kind once with the file of its first traceback, and what is still to be done."""
-    told: set[str] = set()
-    for file, (message, _, trace) in failed.items():
-        if message not in told:
-            print(f"error: {message.strip()}", file=sys.stderr)
-            if trace:
-                print(f"traceback: {_shown(file)}", file=sys.stderr)
-        told.add(message)
-    if not folder.exists():
-        return
-    states = [job.state for job in jobs_of(folder)]
-    if failed and "done" in states:
-        print(f"{len(failed)} of {len(states)} runs failed", file=sys.stderr)
-    if states.count("missing") + states.count("running"):
-        print(
-            f"{states.count('missing') + states.count('running')} of {len(states)} runs are not finished: "
-            f"python -m rsbench status {_shown(folder)}; the same command again does what is missing",
-            file=sys.stderr,
-        )
+def _run(argv: list[str], base: Path) -> int:
+    """Show help or run the command, with Hydra initialized for either."""
+    wants_help = not _HELP.isdisjoint(argv)
+    arguments = read_arguments([word for word in argv if word not in _HELP])
+    config_dir = arguments.config_dir
+    if config_dir is not None:
+        config_dir = config_dir.absolute()
+    configs.offer(base, config_dir)
+    # `hydra.main` would tell errors its own way and end the process.
+    with hydra.initialize_config_dir(
+        str(configs.CONF), job_name="rsbench", **version_base()
+    ):
+        if wants_help:
+            composed = hydra.compose("config", overrides=arguments.settings)
+            return show_help(base, composed)
+        # Only now, so that help does not wait for what it has no use for.
+        from rsbench.cli.command import read_command
+        from rsbench.cli.hydra_jobs import run_command
 
-
-def _try(part: Callable[..., None], *args: Any) -> bool:
-    """Do one part of the summing up; if it fails, the others are still done."""
-    try:
-        part(*args)
-        return True
-    except UserError as error:
-        print(f"error: {error}", file=sys.stderr)
-    except Exception:
-        traceback.print_exc()
-    return False
-
-
-def _clear(folder: Path, new: bool) -> None:
-    """Leave no trace of a command in which nothing ran."""
-    sweep = read_sweep(folder)
-    if sweep and sweep["tracked"]:
-        from rsbench.tracking.mirror import discard_sweep
-
-        discard_sweep(sweep)
-    if new:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def _all(name: str, folder: Path, command: Command) -> list[Path]:
-    """The files of that name that the command's jobs have written."""
-    if not command.is_sweep:
-        return [path for path in (folder / name,) if path.exists()]
-    return sorted(
-        path for path in folder.rglob(name) if ARTIFACTS_FOLDER not in path.parts
-    )
-
-
-def _show_runs(runs: list[Run], folder: Path) -> None:
-    if not runs:
-        return
-    from rsbench.report import write_report
-
-    print(f"\n{write_report(runs, folder)}")
-    print(f"report  {_shown(folder / 'report.html')}")
-    print(f"figure  {_shown(folder / 'curves.png')}")
-
-
-def _close_sweep(folder: Path, status: str) -> None:
-    sweep = read_sweep(folder)
-    if sweep is not None:
-        write_sweep(folder, {**sweep, "status": status})
-
-
-def _end_tracking(command: Command, runs: list[Run], folder: Path) -> None:
-    if not command.tracking:
-        return
-    from rsbench.tracking import mirror as tracking
-
-    sweep, shown = read_sweep(folder), None
-    if sweep:
-        shown = tracking.close_sweep(folder, sweep, runs)
-    elif runs:
-        shown = tracking.send_single(runs[0], command.tracking)
-    if shown is None or not runs:
-        return
-    tracker, page = shown
-    if tracker.database:
-        print(
-            f"MLflow  mlflow ui --backend-store-uri sqlite:///{_shown(tracker.database)}"
-        )
-        print(f"        then open http://127.0.0.1:5000{page}")
-    else:
-        print(f"MLflow  {tracker.uri}{page}")
-
-
-def _shown(path: Path) -> str:
-    return os.path.relpath(path) if path.is_relative_to(Path.cwd()) else str(path)
+        return run_command(read_command(arguments, registry.load(base)))

@@ -2,324 +2,163 @@
 
 import dataclasses
 import functools
-import json
 import logging
 import sys
 import time
 import traceback
-from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig
 from tqdm import tqdm
 
+from rsbench.cli.prepare import prepare
 from rsbench.cli.status import ERROR_FILE, being_run
-from rsbench.core.data import Data, identity
-from rsbench.core.experiment import SeedResult, Spec, run_seed, unit
-from rsbench.core.tuning import candidates, held_out, tune
 from rsbench.errors import UserError
-from rsbench.files.atomic import write_whole
-from rsbench.plugins import registry
-from rsbench.store import record as results
-from rsbench.store.seeds import seed_result
-from rsbench.tracking.mirror import settings
+from rsbench.files.atomic import write_atomic
+from rsbench.files.places import seen_from
+from rsbench.store import record
+from rsbench.store.record import Run
+from rsbench.store.sweep import Sweep, read_sweep
 
 log = logging.getLogger("rsbench")
 
 
 def job(cfg: DictConfig) -> float | None:
-    """Run one method; what goes wrong is kept in the job's folder for the summing up, and stops no other job.
+    """Run one method.
 
-    Gives the error to a sweeper that tunes, if it is one on validation classes.
+    What goes wrong is kept in the job's folder for the summing up, and stops no other
+    job. A sweeper that tunes gets the error, if it is one on validation classes.
     """
-    folder, sweep_folder = Path(HydraConfig.get().runtime.output_dir), _sweep_folder()
-    if sweep_folder and cfg.on_error == "stop" and any(sweep_folder.rglob(ERROR_FILE)):
-        return None
-    sweep = results.read_sweep(sweep_folder)
-    with being_run(folder, HydraConfig.get().job.num if sweep_folder else 0):
+    hydra_cfg = HydraConfig.get()
+    folder = Path(hydra_cfg.runtime.output_dir)
+    here = Path(hydra_cfg.runtime.cwd)
+    number = 0
+    sweep = None
+    if hydra_cfg.mode == RunMode.MULTIRUN:
+        number = hydra_cfg.job.num
+        sweep_folder = Path(hydra_cfg.sweep.dir)
+        # Jobs may run in other processes, or on other machines: they share the folder.
+        if cfg.on_error == "stop" and any(sweep_folder.rglob(ERROR_FILE)):
+            return None
+        sweep = read_sweep(sweep_folder)
+    with being_run(folder, number):
         try:
-            config: Any = OmegaConf.to_container(
-                cfg, resolve=True, throw_on_missing=True
-            )
-            run, new = _compute(config, folder, sweep)
+            # A launcher may have moved to another folder than the command's.
+            with seen_from(here):
+                run, is_new = _compute(cfg, folder, sweep)
         except Exception as error:
-            try:
-                write_whole(folder / ERROR_FILE, _error_text(error))
-            except UserError:  # a full disk: the error itself is what matters
-                raise error from None
+            _keep(error, folder)
             return None
         (folder / ERROR_FILE).unlink(missing_ok=True)
-    log.info(
-        "%s",
-        _line(run)
-        if new
-        else f"{run.info['label']:<17} finished earlier, left as it is",
-    )
-    if sweep and sweep["tracked"]:
+    if is_new:
+        log.info("%s", _line(run))
+    else:
+        log.info("%-17s finished earlier, left as it is", run.info.label)
+    # As soon as it is done, so that MLflow shows how far a long sweep has come.
+    if sweep and sweep.tracked:
         from rsbench.tracking.mirror import send_child
 
         send_child(run, sweep)
-    return _cumulative_error(run)[1] if config["learn_on"] == "validation" else None
+    if cfg.learn_on == "validation":
+        return _cumulative_error(run)[1]
+    return None
 
 
-def _error_text(error: Exception) -> str:
-    """What went wrong and, unless it is the user's to put right, a blank line and the traceback."""
-    if isinstance(error, UserError):
-        return str(error)
-    summary = f"{type(error).__name__}: {error}".replace("\n\n", "\n")
-    return f"{summary}\n\n{traceback.format_exc()}"
+def _keep(error: Exception, folder: Path) -> None:
+    """Write what went wrong and, unless a user can put it right, the traceback."""
+    text = str(error)
+    if not isinstance(error, UserError):
+        # A blank line is what stands between the message and the traceback.
+        summary = f"{type(error).__name__}: {error}".replace("\n\n", "\n")
+        text = f"{summary}\n\n{traceback.format_exc()}"
+    try:
+        write_atomic(folder / ERROR_FILE, text)
+    except UserError:  # a full disk: the error itself is what matters
+        raise error from None
 
 
-def _compute(
-    config: dict[str, Any], folder: Path, sweep: dict[str, Any] | None
-) -> tuple[results.Run, bool]:
-    """The job's finished run, and whether it was not in the folder already."""
-    method, preprocessor = _method(config), _preprocessor(config)
-    label = " ".join(
-        [
-            method,
-            *([] if preprocessor == "none" else [preprocessor]),
-            *_swept_values(sweep),
-        ]
-    )
+def _compute(cfg: DictConfig, folder: Path, sweep: Sweep | None) -> tuple[Run, bool]:
+    """Return the job's finished run, and whether it was not in the folder already."""
     started = time.perf_counter()
-    results.code_identity()  # of the sources as they are now, not once data have been read for hours
-    check_settings(config)
-    tracking = settings(config["tracking"], Path(HydraConfig.get().runtime.cwd))
-    spec = Spec(registry.load(), config)
-    spec.check()
-    candidates(config["tune"])
-    data = _load(
-        json.dumps({key: config[key] for key in ("dataset", "extractor", "learn_on")})
-    )
+    hydra_cfg: Any = HydraConfig.get()
+    swept: tuple[str, ...] = ()
+    if sweep is not None:
+        swept = sweep.swept
+    prepared = prepare(cfg, hydra_cfg, swept)
+    data = prepared.data
     if data.simulated:
-        _say_simulated(config["dataset"]["name"], data.how_to_get_real)
-    plugins = _plugins(spec)
-    used = sorted(plugin["sha256"] for plugin in plugins if plugin["components"])
-    fingerprint = results.fingerprint(
-        config, [data.identity, *data.names.classes], used
+        _say_simulated(prepared.data_info.name, data.how_to_get_real)
+    force = prepared.config["force"]
+    fingerprint = prepared.identity.fingerprint
+    earlier = record.finished(folder)
+    if earlier is not None:
+        if not force and earlier.answers(fingerprint, prepared.seeds):
+            return earlier, False
+        # Now, so that while it is computed anew nobody takes the old one for it.
+        record.set_aside(folder)
+    with _progress_bar(prepared.label, len(prepared.seeds)) as bar:
+        advance = functools.partial(_advance, bar)
+        outcome = prepared.compute(force=force, progress=advance)
+    info = dataclasses.replace(
+        prepared.describe(outcome),
+        replaces=_replaced(earlier),
+        seconds=round(time.perf_counter() - started, 3),
     )
-    seeds = range(config["seed"], config["seed"] + config["seeds"])
-    earlier = results.finished(folder)
-    if earlier and not config["force"] and earlier.answers(fingerprint, seeds):
-        return earlier, False
-    if earlier:
-        results.set_aside(folder)
-    done, reused = _learn(spec, data, seeds, fingerprint, label)
-    record = results.Record(folder)
-    for result in done.values():
-        record.add(result.rows, result.per_class)
-    last = done[seeds[-1]]
-    run = record.finish(
-        {
-            "method": method,
-            "preprocessor": preprocessor,
-            "label": label,
-            "experiment": HydraConfig.get().runtime.choices.get("experiment"),
-            "config": config,
-            "overrides": list(HydraConfig.get().overrides.task),
-            "tracking": tracking,
-            "fingerprint": fingerprint,
-            "plugins": plugins,
-            "seeds": list(seeds),
-            "reused": reused,
-            "replaces": [earlier.info["id"], *earlier.info.get("replaces", ())]
-            if earlier
-            else [],
-            "versions": results.versions(),
-            "git_commit": results.git_commit(),
-            "data": _describe(config, data),
-            "classes": last.classes,
-            "samples": last.samples,
-            "unit": unit(spec.build("protocol")),
-            "tuned": {
-                seed: result.tuned for seed, result in done.items() if result.tuned
-            },
-            "bound": {
-                key: float(np.mean([result.bound[key] for result in done.values()]))
-                for key in last.bound
-            },
-            "seconds": round(time.perf_counter() - started, 3),
-        }
-    )
-    return run, True
-
-
-def _learn(
-    spec: Spec, data: Data, seeds: range, fingerprint: str, label: str
-) -> tuple[dict[int, SeedResult], list[int]]:
-    """The results of all seeds, each kept as soon as it is there, and which of them were there already."""
-    chosen = functools.cache(
-        functools.partial(tune, spec, data)
-    )  # which only a seed to be computed needs
-    done: dict[int, SeedResult] = {}
-    reused = []
-    with _progress_bar(label, len(seeds)) as bar:
-        for seed in seeds:
-            tell = functools.partial(_advance, bar, seed - seeds[0])
-            compute = functools.partial(_run_tuned, chosen, data, seed, tell)
-            done[seed], known = seed_result(
-                fingerprint, seed, compute, spec.config["force"]
-            )
-            tell(1.0)
-            reused += [seed] if known else []
-    return done, reused
-
-
-def _run_tuned(
-    chosen: Callable[[], tuple[Spec, dict[str, Any]]],
-    data: Data,
-    seed: int,
-    tell: Callable[[float], Any],
-) -> SeedResult:
-    spec, values = chosen()
-    result = run_seed(spec, data, seed, tell)
-    return dataclasses.replace(result, tuned=values | result.tuned)
-
-
-@functools.lru_cache(maxsize=1)
-def _load(parts: str) -> Data:
-    """The data of these settings; jobs of a sweep that share a process mostly share them too."""
-    config = json.loads(parts)
-    data = Spec(registry.load(), config).load()
-    if config["learn_on"] == "few_shot":
-        return data
-    held = held_out(data)
-    return dataclasses.replace(
-        held,
-        identity=identity(held),
-        simulated=data.simulated,
-        how_to_get_real=data.how_to_get_real,
-        details=data.details,
-    )
+    return record.write_record(folder, info, outcome.rows, outcome.per_class), True
 
 
 def _progress_bar(label: str, seeds: int) -> tqdm:
-    """A bar on a terminal, nothing in a log."""
+    """Return a bar for a terminal; in a log it shows nothing."""
     look = "{desc} {percentage:3.0f}% |{bar}| {elapsed}, {remaining} left"
-    return tqdm(
-        total=seeds,
-        desc=label,
-        bar_format=look,
-        leave=False,
-        disable=not sys.stderr.isatty(),
-    )
+    quiet = not sys.stderr.isatty()
+    return tqdm(total=seeds, desc=label, bar_format=look, leave=False, disable=quiet)
 
 
-def _advance(bar: tqdm, seeds: int, share: float) -> None:
-    bar.n = seeds + share
+def _advance(bar: tqdm, seeds: float) -> None:
+    """Move a bar to so many seeds; `update` alone would add them."""
+    bar.n = seeds
     bar.update(0)
 
 
-def _describe(config: dict[str, Any], data: Data) -> dict[str, Any]:
-    classes = "" if config["learn_on"] == "few_shot" else ", validation classes"
-    described = {
-        "name": config["dataset"]["name"] + classes,
-        "identity": data.identity,
-        "simulated": data.simulated,
-    }
-    hint = {"how_to_get_real": data.how_to_get_real} if data.how_to_get_real else {}
-    return {**described, **hint, **({"details": data.details} if data.details else {})}
-
-
-def _method(config: dict[str, Any]) -> str:
-    """The chosen method, unless the command changed its learner or aggregator: then both by name."""
-    cfg = HydraConfig.get()
-    changed = {word.partition("=")[0] for word in cfg.overrides.task} & {
-        "learner",
-        "aggregator",
-    }
-    method = cfg.runtime.choices.get("method")
-    if method is None or changed:
-        return f"{config['learner']['name']}+{config['aggregator']['name']}"
-    return method
-
-
-def _preprocessor(config: dict[str, Any]) -> str:
-    """The preprocessor as it stands in every table: by name, and on what it is fitted if not background."""
-    made = registry.load().build("preprocessor", config["preprocessor"])
-    seen = hasattr(made, "fit") and getattr(made, "fit_on", None) == "seen"
-    return config["preprocessor"]["name"] + (" (seen)" if seen else "")
-
-
-def _swept_values(sweep: dict[str, Any] | None) -> list[str]:
-    """The job's values of what the sweep goes over, beside the method and the preprocessor."""
-    swept = set(sweep["swept"]) - {"method", "preprocessor"} if sweep else set()
-    return [
-        word
-        for word in HydraConfig.get().overrides.task
-        if word.partition("=")[0].lstrip("+") in swept
-    ]
-
-
-def _plugins(spec: Spec) -> list[dict[str, Any]]:
-    """All plugins that were loaded, since any of them can change what is computed, and what the run uses of each."""
-    used = [
-        spec.registry.get(kind, spec.config[kind]["name"])
-        for kind in spec.registry.components
-    ]
-    return [
-        {
-            "plugin": Path(name).name if Path(name).suffix == ".py" else name,
-            "version": part.version,
-            "sha256": part.identity,
-            "components": [f"{c.kind}={c.name}" for c in used if c.plugin == name],
-        }
-        for name, parts in spec.registry.plugins.items()
-        for part in parts
-        if not name.startswith("rsbench.")
-    ]
-
-
-def check_settings(config: Mapping[Any, Any]) -> None:
-    """Raise an error unless the settings of the run itself make sense."""
-    choices = {
-        "force": (True, False),
-        "on_error": ("continue", "stop"),
-        "learn_on": ("few_shot", "validation"),
-    }
-    for key, allowed in choices.items():
-        if config.get(key) not in allowed:
-            raise UserError(
-                f"{key}={config.get(key)!r}, expected {' or '.join(map(str, allowed)).lower()}"
-            )
-    for key, least in (("seed", 0), ("seeds", 1)):
-        value = config.get(key)
-        if not isinstance(value, int) or isinstance(value, bool) or value < least:
-            raise UserError(f"{key}={value!r}, expected a whole number from {least} on")
-
-
-def _sweep_folder() -> Path | None:
-    cfg = HydraConfig.get()
-    return Path(cfg.sweep.dir) if cfg.mode == RunMode.MULTIRUN else None
+def _replaced(earlier: Run | None) -> tuple[str, ...]:
+    """Return the ids of the records that a new one takes the place of."""
+    if earlier is None:
+        return ()
+    return (earlier.info.id, *earlier.info.replaces)
 
 
 @functools.cache
 def _say_simulated(name: str, hint: str | None) -> None:
-    """Once for each data set, however many runs use it."""
-    log.warning("SIMULATED data (%s).%s", name, f" {hint}." if hint else "")
+    """Say it once for each data set, however many runs use it."""
+    how = ""
+    if hint:
+        how = f" {hint}."
+    log.warning("SIMULATED data (%s).%s", name, how)
 
 
-def _cumulative_error(run: results.Run) -> tuple[int, float, float]:
-    """The last of the table's steps, and there the mean error and its standard error."""
+def _cumulative_error(run: Run) -> tuple[int, float, float]:
+    """Return the last of the table's steps; mean error and standard error there."""
     step = run.table_steps()[-1]
     i = run.steps.index(step)
-    return (
-        step,
-        float(run.mean("cumulative_error")[i]),
-        float(run.standard_error("cumulative_error")[i]),
-    )
+    mean = float(run.mean("cumulative_error")[i])
+    return step, mean, float(run.standard_error("cumulative_error")[i])
 
 
-def _line(run: results.Run) -> str:
+def _line(run: Run) -> str:
+    """Return a line for the terminal on a run that has just finished."""
     step, mean, deviation = _cumulative_error(run)
-    spread = "" if run.seeds < 2 else f" ± {100 * deviation:.1f}"
-    reused = f", {len(run.info['reused'])} reused" if run.info.get("reused") else ""
+    # A single seed has no spread.
+    spread = ""
+    seeds = "1 seed"
+    if run.n_seeds > 1:
+        spread = f" ± {100 * deviation:.1f}"
+        seeds = f"{run.n_seeds} seeds"
+    if run.info.reused:
+        seeds += f", {len(run.info.reused)} reused"
     return (
-        f"{run.info['label']:<17} cumulative error {100 * mean:.1f}{spread} % at {step} {run.info['unit']}, "
-        f"{run.seeds} seed{'' if run.seeds == 1 else 's'}{reused}, {run.info['seconds']:.1f} s"
+        f"{run.info.label:<17} cumulative error {100 * mean:.1f}{spread} % "
+        f"at {step} {run.info.unit}, {seeds}, {run.info.seconds:.1f} s"
     )

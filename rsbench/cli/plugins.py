@@ -1,4 +1,8 @@
-"""python -m rsbench plugins, new and check: what is there, a start for one's own, and whether it keeps its promises."""
+"""The commands `plugins`, `new` and `check`.
+
+They show what is there, write a start for one's own, and try whether it keeps its
+promises.
+"""
 
 import argparse
 import inspect
@@ -8,17 +12,22 @@ import os
 import re
 import sys
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
+from rsbench.cli.terminal import cut, shown_path
 from rsbench.errors import UserError, did_you_mean, first_line
-from rsbench.files.atomic import CONF
-from rsbench.plugins import registry
-from rsbench.plugins.registry import KINDS, Component, Registry
+from rsbench.files.places import CONF
+from rsbench.plugins import kinds, registry
+from rsbench.plugins.registry import VALUE_WORDS, Component, Plugin, Registry
+
+_KINDS = tuple(kinds.BY_NAME)
+
+#: A name that the file, the class and the package of a template can all be made of.
+_NEW_NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 
 
 def add_commands(commands: Any) -> None:
-    """The commands about plugins."""
+    """Add the commands about plugins to a parser's."""
     listing = commands.add_parser(
         "plugins", help="components, where they come from, and plugins that are broken"
     )
@@ -34,10 +43,11 @@ def add_commands(commands: Any) -> None:
         help="with import times, and tracebacks of broken ones",
     )
     listing.set_defaults(run=plugins)
+
     starting = commands.add_parser(
         "new", help="write a plugin that runs at once, to be changed into your own"
     )
-    starting.add_argument("kind", choices=KINDS)
+    starting.add_argument("kind", choices=_KINDS)
     starting.add_argument("name")
     starting.add_argument(
         "--package",
@@ -45,6 +55,7 @@ def add_commands(commands: Any) -> None:
         help="a package to install, with tests, in a folder of its own",
     )
     starting.set_defaults(run=new)
+
     checking = commands.add_parser(
         "check", help="try a component's promises, one by one"
     )
@@ -56,159 +67,168 @@ def add_commands(commands: Any) -> None:
         help="parameters, as on the command line",
     )
     checking.add_argument(
-        "--kind", choices=KINDS, help="where several kinds have the name"
+        "--kind", choices=_KINDS, help="where several kinds have the name"
     )
     checking.set_defaults(run=check)
 
 
 def plugins(args: argparse.Namespace) -> int:
-    """Print every component with its plugin and parameters, then what is broken and why."""
+    """Print every component with its plugin and parameters, then what is broken."""
     loaded = registry.load()
     if args.what == "show":
         if not args.name:
             raise UserError("which one? python -m rsbench plugins show NAME")
-        return _show(find(loaded, args.name))
+        for component in find(loaded, args.name):
+            _show(component)
+        return 0
     if args.json:
         print(json.dumps(_as_json(loaded), indent=2))
     else:
-        _print_table(loaded, args.verbose)
-    return 1 if loaded.broken else 0
+        _print_table(loaded)
+        _print_broken(loaded, args.verbose)
+    if loaded.broken:
+        return 1  # so that a script notices
+    return 0
 
 
-def _print_table(loaded: Registry, verbose: bool) -> None:
+def _print_table(loaded: Registry) -> None:
+    """Print a line for each component, its parameters cut to the terminal's width."""
     rows = [("kind", "name", "from", "parameters")]
-    for components in loaded.components.values():
-        rows += [
-            (c.kind, c.name, _origin(c), ", ".join(_parameters(c).values()))
-            for c in components.values()
-        ]
-    widths = [max(len(row[i]) for row in rows) for i in range(3)]
-    room = max(20, _terminal_width() - sum(widths) - 6)
+    for component in _every(loaded):
+        parameters = ", ".join(_parameters(component).values())
+        origin = _origin(component.plugin)
+        rows.append((component.kind, component.name, origin, parameters))
+    widths = []
+    for i in range(3):
+        widths.append(max(len(row[i]) for row in rows))
+    gap = "  "
+    room = max(20, _terminal_width() - sum(widths) - 3 * len(gap))
     for *first, last in rows:
-        cells = [cell.ljust(width) for cell, width in zip(first, widths, strict=True)]
-        print(
-            "  ".join(
-                [*cells, last if len(last) <= room else last[: room - 1] + "…"]
-            ).rstrip()
-        )
+        cells = []
+        for cell, width in zip(first, widths, strict=True):
+            cells.append(cell.ljust(width))
+        cells.append(cut(last, room))
+        print(gap.join(cells).rstrip())
+
+
+def _print_broken(loaded: Registry, verbose: bool) -> None:
     for broken in loaded.broken:
-        print(f"broken  {_shown(broken.plugin)}: {broken.cause}")
+        print(f"broken  {shown_path(str(broken.plugin))}: {broken.cause}")
         if verbose:
             print(broken.traceback)
     if verbose:
-        every = [plugin for parts in loaded.plugins.values() for plugin in parts]
-        for plugin in sorted(every, key=lambda plugin: -plugin.milliseconds):
-            print(f"{plugin.milliseconds:>8.0f} ms  {_shown(plugin.name)}")
+        slowest_first = sorted(loaded.plugins, key=lambda each: -each.milliseconds)
+        for plugin in slowest_first:
+            print(f"{plugin.milliseconds:>8.0f} ms  {shown_path(str(plugin))}")
+
+
+def _every(loaded: Registry) -> list[Component]:
+    found: list[Component] = []
+    for components in loaded.components.values():
+        found += components.values()
+    return found
 
 
 def _terminal_width() -> int:
-    """Of a terminal; what goes elsewhere is not cut."""
-    return os.get_terminal_size().columns if sys.stdout.isatty() else 10_000
+    """Return the width of a terminal; what goes elsewhere is not cut."""
+    if sys.stdout.isatty():
+        return os.get_terminal_size().columns
+    return 10_000
 
 
-def _shown(path: str) -> str:
-    """A plugin's name; a file's as seen from here, if it is here."""
-    return (
-        os.path.relpath(path)
-        if os.path.isabs(path) and Path(path).is_relative_to(Path.cwd())
-        else path
-    )
-
-
-def _origin(component: Component) -> str:
-    return "rsbench" if component.built_in else _shown(component.plugin)
+def _origin(plugin: Plugin) -> str:
+    """Return where a plugin is from; rsbench's rooms go by one name."""
+    if plugin.is_built_in:
+        return "rsbench"
+    return shown_path(str(plugin))
 
 
 def _parameters(component: Component) -> dict[str, str]:
-    """Each parameter as `name: type = default`."""
+    """Return each parameter as `name: type = default`."""
     found = {}
     for name, parameter in component.parameters.items():
         hint = component.types.get(name)
-        text = (
-            f": {inspect.formatannotation(hint).replace('typing.', '')}"
-            if hint is not None
-            else ""
-        )
-        found[name] = f"{name}{text} = {parameter.default!r}"
+        typed = name
+        if hint is not None:
+            written = inspect.formatannotation(hint).replace("typing.", "")
+            typed = f"{name}: {written}"
+        found[name] = f"{typed} = {parameter.default!r}"
     return found
 
 
 def _as_json(loaded: Registry) -> dict[str, Any]:
-    return {
-        "components": [
+    """Return what the table shows, for programs."""
+    components = []
+    for component in _every(loaded):
+        defaults = {}
+        for name, parameter in component.parameters.items():
+            defaults[name] = _to_json(parameter.default)
+        summary, _, _ = (inspect.getdoc(component.cls) or "").partition("\n")
+        components.append(
             {
                 "kind": component.kind,
                 "name": component.name,
-                "plugin": component.plugin,
-                "version": next(
-                    (part.version for part in loaded.plugins.get(component.plugin, [])),
-                    None,
-                ),
+                "plugin": str(component.plugin),
+                "version": component.plugin.version,
                 "where": component.where,
-                "parameters": {
-                    name: _plain(parameter.default)
-                    for name, parameter in component.parameters.items()
-                },
-                "summary": (inspect.getdoc(component.cls) or "").partition("\n")[0],
+                "parameters": defaults,
+                "summary": summary,
             }
-            for components in loaded.components.values()
-            for component in components.values()
-        ],
-        "broken": [
-            {"plugin": broken.plugin, "cause": broken.cause} for broken in loaded.broken
-        ],
-    }
+        )
+    broken = []
+    for each in loaded.broken:
+        broken.append({"plugin": str(each.plugin), "cause": each.cause})
+    return {"components": components, "broken": broken}
 
 
-def _plain(value: Any) -> Any:
-    """A default as JSON can hold it."""
+def _to_json(value: Any) -> Any:
+    """Return a default as JSON can hold it."""
     if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
+        return [_to_json(item) for item in value]
     if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
-    finite = not isinstance(value, float) or math.isfinite(value)
-    return (
-        value
-        if isinstance(value, (str, int, float, type(None))) and finite
-        else repr(value)
-    )
+        return {str(key): _to_json(item) for key, item in value.items()}
+    # JSON has no infinity; it becomes text.
+    is_finite = not isinstance(value, float) or math.isfinite(value)
+    if isinstance(value, (str, int, float, type(None))) and is_finite:
+        return value
+    return repr(value)
 
 
-def _show(found: list[Component]) -> int:
-    for component in found:
-        print(
-            f"{component.kind}={component.name}, from {_origin(component)} ({_shown(component.where)})\n"
-        )
-        print(inspect.getdoc(component.cls) or "No description.")
-        parameters = _parameters(component).values()
-        print(
-            "\n" + "\n".join(f"  {component.kind}.{text}" for text in parameters)
-            if parameters
-            else "\nNo parameters."
-        )
-    return 0
+def _show(component: Component) -> None:
+    origin = _origin(component.plugin)
+    print(f"{component.kind}={component.name}, from {origin}", end=" ")
+    print(f"({shown_path(component.where)})\n")
+    print(inspect.getdoc(component.cls) or "No description.")
+    print()
+    for text in _parameters(component).values():
+        print(f"  {component.kind}.{text}")
+    if not component.parameters:
+        print("No parameters.")
 
 
 def find(loaded: Registry, name: str, kind: str | None = None) -> list[Component]:
-    """Components of that name, of any kind; none is an error with a suggestion."""
-    kinds = [kind] if kind else list(KINDS)
-    for each in kinds:
-        if (each, name) in loaded.contested:
-            raise UserError(loaded.contested[each, name])
-    found = [
-        loaded.components[each][name]
-        for each in kinds
-        if name in loaded.components[each]
-    ]
+    """Return the components of that name, of any kind or of one.
+
+    Raises
+    ------
+    UserError
+        If there is none, with a suggestion; or if two plugins offer it.
+    """
+    groups = [each.group for each in kinds.ALL]
+    if kind is not None:
+        groups = [kinds.BY_NAME[kind].group]
+    found = []
+    known: set[str] = set()
+    for group in groups:
+        if (group, name) in loaded.contested:
+            raise UserError(loaded.contested[group, name])
+        known.update(loaded.components[group])
+        if name in loaded.components[group]:
+            found.append(loaded.components[group][name])
+    # A broken plugin may be the one that offers it, so that they are named too.
     if not found:
-        known = {name for each in kinds for name in loaded.components[each]}
-        broken = [
-            f"\nThe plugin {b.plugin} is broken and was left out: {b.cause}"
-            for b in loaded.broken
-        ]
-        raise UserError(
-            f"no component is called '{name}'. {did_you_mean(name, known)}{''.join(broken)}"
-        )
+        lines = [f"no component is called '{name}'. {did_you_mean(name, known)}"]
+        raise UserError("\n".join([*lines, *loaded.left_out()]))
     return found
 
 
@@ -216,89 +236,106 @@ def new(args: argparse.Namespace) -> int:
     """Write a plugin to start from."""
     from rsbench.cli.scaffold import write_file, write_package
 
-    taken = registry.load().components[args.kind]
-    if args.name in taken:
-        raise UserError(
-            f"{args.kind} '{args.name}' is there already, from {taken[args.name].plugin}: choose another name"
-        )
-    if not re.fullmatch(r"[a-z][a-z0-9]*(_[a-z0-9]+)*", args.name):
-        raise UserError(
-            f"'{args.name}': a name is made of small letters, digits and single underscores, a letter first"
-        )
-    if (
-        args.name in ("null", "true", "false", "none")
-        or (CONF / "method" / f"{args.name}.yaml").exists()
-    ):
-        raise UserError(
-            f"'{args.name}' has a meaning of its own on the command line: choose another name"
-        )
-    written = (
-        write_package(args.kind, args.name)
-        if args.package
-        else write_file(args.kind, args.name)
-    )
+    kind = kinds.BY_NAME[args.kind]
+    _check_new_name(kind.group, args.name)
+    if args.package:
+        written = write_package(kind.name, args.name)
+    else:
+        written = write_file(kind.name, args.name)
     for path in written:
         print(f"wrote {path}")
+    # What to type next.
     if args.package:
         print(f"install it:  pip install -e {written[0].parent}")
     print(f"check it:    python -m rsbench check {args.name}")
-    print(f"use it:      python -m rsbench {args.kind}={args.name}")
+    print(f"use it:      python -m rsbench {kind.group}={args.name}")
     return 0
+
+
+def _check_new_name(group: str, name: str) -> None:
+    """Raise an error unless a new component can be called so."""
+    # Two plugins with one name would be refused when they are loaded.
+    taken = registry.load().components[group]
+    if name in taken:
+        raise UserError(
+            f"{group} '{name}' is there already, from {taken[name].plugin}: "
+            "choose another name"
+        )
+    if not _NEW_NAME.fullmatch(name):
+        raise UserError(
+            f"'{name}': a name is made of small letters, digits and single "
+            "underscores, a letter first"
+        )
+    if name in VALUE_WORDS or (CONF / "method" / f"{name}.yaml").exists():
+        raise UserError(
+            f"'{name}' has a meaning of its own on the command line: "
+            "choose another name"
+        )
 
 
 @dataclass(frozen=True)
 class _Make:
-    """Makes components; can be sent to another process, which finds the plugin by itself."""
+    """Make components when called.
 
-    kind: str
+    A class, and not a function in a function, so that it can be pickled: one of the
+    checks sends it to another process, which finds the plugin by itself.
+    """
+
+    group: str
     config: dict[str, Any]
 
     def __call__(self) -> Any:
-        return registry.load().build(self.kind, self.config)
+        return registry.load().build(self.group, self.config)
 
 
 def check(args: argparse.Namespace) -> int:
     """Try every promise and say which are kept."""
     from rsbench.checks import verdicts
 
-    loaded = registry.load()
-    found = find(loaded, args.name, args.kind)
+    found = find(registry.load(), args.name, args.kind)
     if len(found) > 1:
-        raise UserError(
-            f"'{args.name}' is a {' and a '.join(c.kind for c in found)}: choose with --kind"
-        )
+        names = [kinds.BY_GROUP[each.kind].name for each in found]
+        choices = " and a ".join(names)
+        raise UserError(f"'{args.name}' is a {choices}: choose with --kind")
     component = found[0]
+    kind = kinds.BY_GROUP[component.kind].name
     make = _Make(component.kind, _configured(component, args.settings))
-    make()
-    broken = total = 0
-    print(f"{component.kind} {component.name}, from {_origin(component)}")
-    for verdict in verdicts(component.kind, make):
-        total, broken = total + 1, broken + (not verdict.kept)
-        print(
-            f"  {'kept  ' if verdict.kept else 'BROKEN'}  {verdict.promise.name:<32} {verdict.promise.says}"
-        )
+    make()  # a setting that makes no sense is the user's, and breaks no promise
+    print(f"{kind} {component.name}, from {_origin(component.plugin)}")
+    broken = 0
+    total = 0
+    for verdict in verdicts(kind, make):
+        total += 1
+        mark = "kept  "
+        if not verdict.kept:
+            broken += 1
+            mark = "BROKEN"
+        print(f"  {mark}  {verdict.promise.name:<32} {verdict.promise.says}")
         if verdict.cause:
             print(f"          {verdict.cause}")
     print(f"{total - broken} of {total} promises kept")
-    return 1 if broken else 0
+    if broken:
+        return 1
+    return 0
 
 
 def _configured(component: Component, words: list[str]) -> dict[str, Any]:
-    """The component's config with KEY=VALUE words set, checked as a run checks it."""
+    """Return the component's config with KEY=VALUE words set, checked as in a run."""
     import yaml
     from omegaconf import OmegaConf
     from omegaconf.errors import OmegaConfBaseException
 
+    # Checked here, for a suggestion that OmegaConf's own error does not have.
     for word in words:
         key, equals, _ = word.partition("=")
-        if not equals or key not in component.parameters:
-            raise UserError(
-                f"'{word}': expected KEY=VALUE. {did_you_mean(key, component.parameters)}"
-            )
+        near = did_you_mean(key, component.parameters)
+        if not equals:
+            raise UserError(f"'{word}': expected KEY=VALUE. {near}")
+        if key not in component.parameters:
+            raise UserError(f"{component.name} has no parameter '{key}'. {near}")
     try:
-        config = OmegaConf.merge(
-            OmegaConf.structured(component.schema), OmegaConf.from_dotlist(words)
-        )
+        defaults = OmegaConf.structured(component.schema)
+        config = OmegaConf.merge(defaults, OmegaConf.from_dotlist(words))
     except (OmegaConfBaseException, yaml.YAMLError) as error:
         raise UserError(f"{' '.join(words)}: {first_line(error)}") from None
     values: Any = OmegaConf.to_container(config)

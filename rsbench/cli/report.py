@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from rsbench.report.collect import Collection
 
 
+#: The fix that errors about the report's folder end with.
+_CHOOSE_FOLDER = "Choose another folder with --to DIR"
+
+
 def add_commands(commands: Any) -> None:
     """Add the command to the parser's."""
     parser = commands.add_parser(
@@ -42,50 +46,54 @@ def add_commands(commands: Any) -> None:
 
 def report(args: argparse.Namespace) -> int:
     """Write a report of the runs in folders, or in an MLflow experiment."""
-    from rsbench.report.collect import from_folders, from_mlflow
+    from rsbench.report import write_report
 
     if bool(args.folders) == bool(args.mlflow):
         raise UserError(
-            "report of what? Folders of runs, report outputs/sweeps/…, or --mlflow EXPERIMENT"
+            "report of what? Folders of runs, report outputs/sweeps/…, or "
+            "--mlflow EXPERIMENT"
         )
+    # For records from MLflow, which are read while the report is made.
     with tempfile.TemporaryDirectory() as temporary:
-        if args.mlflow:
-            found = from_mlflow(
-                args.mlflow, args.uri or _default_uri(), Path(temporary)
-            )
-        else:
-            found = from_folders(args.folders)
-        folder = args.to or (
-            args.folders[0] if len(args.folders) == 1 else _new_folder()
-        )
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise UserError(
-                f"cannot write to {folder}: {error.strerror}. Choose another folder with --to DIR"
-            ) from None
-        print(_write(found, folder))
+        found = _collect(args, Path(temporary))
+        folder = _folder(args)
+        print(write_report(found.runs, folder, found.left_out, fix=_CHOOSE_FOLDER))
+    # On stderr, so that the table alone can go to a file.
     for line in found.left_out:
         print(f"left out: {line}", file=sys.stderr)
     print(f"report  {folder / 'report.html'}")
     return 0
 
 
-def _write(found: "Collection", folder: Path) -> str:
-    from rsbench.report import write_report
+def _collect(args: argparse.Namespace, temporary: Path) -> "Collection":
+    """Return the runs that were asked for; those of MLflow are downloaded first."""
+    from rsbench.report.collect import from_folders
+    from rsbench.tracking.records import from_mlflow
 
+    if args.mlflow:
+        return from_mlflow(args.mlflow, args.uri or _default_uri(), temporary)
+    return from_folders(args.folders)
+
+
+def _folder(args: argparse.Namespace) -> Path:
+    """Return the folder that the report goes to, made if it is not there."""
+    if args.to:
+        folder = args.to
+    elif len(args.folders) == 1:
+        folder = args.folders[0]
+    else:
+        folder = Path("outputs") / "reports" / time.strftime("%Y-%m-%d_%H-%M-%S")
     try:
-        return write_report(found.runs, folder, found.left_out)
-    except UserError as error:
-        told = str(error).partition(". Earlier results")[0]
-        raise UserError(f"{told}. Choose another folder with --to DIR") from None
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(
+            f"cannot write to {folder}: {error.strerror}. {_CHOOSE_FOLDER}"
+        ) from None
+    return folder
 
 
 def _default_uri() -> str:
+    """Return the URI of the store that runs are tracked in by default."""
     from rsbench.tracking.mirror import default_settings
 
     return default_settings()["uri"]
-
-
-def _new_folder() -> Path:
-    return Path("outputs") / "reports" / time.strftime("%Y-%m-%d_%H-%M-%S")

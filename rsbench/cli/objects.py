@@ -1,0 +1,66 @@
+"""From a config to the objects that run: the last place that knows both."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from omegaconf import OmegaConf
+
+from rsbench.core.experiment import KINDS, Setup
+from rsbench.errors import UserError
+from rsbench.plugins.registry import Registry
+from rsbench.running import whole_number
+
+
+def plain(part: Any) -> Any:
+    """Return a part of a config as plain values, its references resolved."""
+    if OmegaConf.is_config(part):
+        return OmegaConf.to_container(part, resolve=True)
+    return part
+
+
+def build_setup(found: Registry, config: Mapping[str, Any]) -> Setup:
+    """Return the components that a config names, with their parameters.
+
+    Parameters
+    ----------
+    found : Registry
+        All components.
+    config : mapping
+        The run's settings, as plain values.
+    """
+    made = {}
+    for kind in KINDS:
+        made[kind] = found.build(kind, config[kind])
+    return Setup(**made, precision=config["precision"], tune=flat_grid(config["tune"]))
+
+
+def flat_grid(grid: Any) -> dict[str, Any]:
+    """Return the values to tune by dotted keys, from the nested ones of a config."""
+    if not isinstance(grid or {}, dict):
+        raise UserError(
+            f"tune={grid!r}, expected parameters and values to try: "
+            "+tune.learner.C=[0.1,1,10]"
+        )
+    flat = {}
+    for kind, parameters in (grid or {}).items():
+        # `tune.learner=3` names no parameter. The check of grids says so by its key.
+        if not isinstance(parameters, dict):
+            parameters = {"": parameters}
+        for name, tried in parameters.items():
+            flat[f"{kind}.{name}"] = tried
+    return flat
+
+
+def check_settings(config: Mapping[Any, Any]) -> None:
+    """Raise an error unless the settings of the run itself make sense."""
+    choices = {
+        "force": (True, False),
+        "on_error": ("continue", "stop"),
+        "learn_on": ("few_shot", "validation"),
+    }
+    for key, allowed in choices.items():
+        if config.get(key) not in allowed:
+            expected = " or ".join(map(str, allowed)).lower()
+            raise UserError(f"{key}={config.get(key)!r}, expected {expected}")
+    whole_number("seed", config.get("seed"), least=0)
+    whole_number("seeds", config.get("seeds"), least=1)
