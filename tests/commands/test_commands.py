@@ -13,21 +13,18 @@ import subprocess
 import sys
 import termios
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import SMALL, rsbench
 
 from rsbench.store import record as results
-
-ROOT = Path(__file__).resolve().parent.parent.parent
+from tests.helpers import SMALL, run_command
 
 MINE = """
 from rsbench import hookimpl
-from rsbench.learners import RelevanceLearner
+from rsbench.learners import PassiveAggressive, RelevanceLearner
 
-class Mine(RelevanceLearner):
+class Mine(RelevanceLearner, PassiveAggressive):
     '''Ellipsotron with a softer metric.'''
     def __init__(self, C: float = 1.0, variant: str = "pa2", power: float = 1.0):
         super().__init__(C, variant)
@@ -50,10 +47,10 @@ def only(folder, pattern):
 def curves(folder):
     """Bytes of every curves.csv, by method and preprocessor."""
     return {
-        (run.info["method"], run.info["config"]["preprocessor"]["name"]): (
+        (run.info.method, run.info.config["preprocessor"]["name"]): (
             run.folder / "curves.csv"
         ).read_bytes()
-        for run in results.find(folder)
+        for run in results.find_records(folder)
     }
 
 
@@ -61,7 +58,7 @@ def curves(folder):
 def cub(tmp_path_factory):
     """The main command, with fewer seeds."""
     folder = tmp_path_factory.mktemp("cub")
-    done = rsbench("+experiment=cub", "seeds=3", "tracking=none", cwd=folder)
+    done = run_command("+experiment=cub", "seeds=3", "tracking=none", cwd=folder)
     assert done.returncode == 0, done.stderr
     return folder, done
 
@@ -89,14 +86,12 @@ def test_cub_says_simulated_everywhere(cub):
     folder, done = cub
     assert done.stdout.count("SIMULATED data (cub).") == 1  # once, before the first run
     assert "SIMULATED" in only(folder, "outputs/sweeps/*/table.md").read_text()
-    for run in results.find(folder):
-        assert (
-            run.info["data"]["simulated"] is True and run.info["data"]["name"] == "cub"
-        )
+    for run in results.find_records(folder):
+        assert run.info.data.simulated is True and run.info.data.name == "cub"
 
 
 def test_cub_stand_in_has_the_papers_order_on_raw_features(cub):
-    runs = {run.info["method"]: run for run in results.find(cub[0])}
+    runs = {run.info.method: run for run in results.find_records(cub[0])}
     for step in (5, 10, 20):
         error = {
             name: run.mean("cumulative_error")[run.steps.index(step)]
@@ -111,71 +106,24 @@ def test_cub_stand_in_has_the_papers_order_on_raw_features(cub):
 
 
 def test_cub_records_the_papers_setting(cub):
-    runs = {run.info["method"]: run for run in results.find(cub[0])}
-    assert runs["lean"].info["classes"] == 50 and runs["lean"].steps == list(
-        range(1, 26)
-    )
-    assert runs["class_threshold"].info["config"]["aggregator"]["theta"] == 5
-    assert runs["ellipsotron"].info["config"]["aggregator"] == {
+    runs = {run.info.method: run for run in results.find_records(cub[0])}
+    assert runs["lean"].info.classes == 50 and runs["lean"].steps == list(range(1, 26))
+    assert runs["class_threshold"].info.config["aggregator"]["theta"] == 5
+    assert runs["ellipsotron"].info.config["aggregator"] == {
         "name": "sample",
         "relevant": 1,
         "irrelevant": 1e-10,
     }
     for run in runs.values():
-        assert run.info["config"]["learner"]["C"] == 1
-        assert set(run.info) >= {
-            "method",
-            "config",
-            "fingerprint",
-            "seeds",
-            "versions",
-            "git_commit",
-            "data",
-        }
-    assert len({run.info["data"]["identity"] for run in runs.values()}) == 1
+        assert run.info.config["learner"]["C"] == 1
+        assert run.info.fingerprint and run.info.versions and run.info.digests
+    assert len({run.info.data.identity for run in runs.values()}) == 1
 
 
-@pytest.mark.parametrize(
-    ("experiment", "classes", "last"),
-    [
-        ("sun", {41}, 20),
-        ("sun_stream", {100}, 1000),
-        ("sun_classes", {13, 110}, 5),
-        ("c_scan", {41}, 20),
-    ],
-)
-@pytest.mark.slow
-def test_every_experiment_runs(experiment, classes, last, tmp_path):
-    fewer = {
-        "sun_classes": ["protocol.min_samples=75,18"],
-        "c_scan": ["learner.C=0.01,100"],
-    }
-    done = rsbench(
-        f"+experiment={experiment}",
-        "seeds=2",
-        "tracking=none",
-        "method=lean,class_soft",
-        *fewer.get(experiment, []),
-        cwd=tmp_path,
-    )
-    assert done.returncode == 0, done.stderr
-    runs = results.find(tmp_path)
-    assert {run.info["classes"] for run in runs} == classes
-    assert {run.steps[-1] for run in runs} == {last}
-    assert ("paper @5" in done.stdout) == (experiment == "sun")
-    header = next(
-        line
-        for line in done.stdout.splitlines()
-        if line.startswith("| cumulative error")
-    )
-    assert ("learner.C" in header) == (experiment == "c_scan")
-    assert (" classes " in header) == (experiment == "sun_classes")
-
-
-def test_sweeps_are_narrowed_and_widened_from_the_command_line(tmp_path):
+def test_sweeps_are_narrowed_and_widened_from_the_command_line(rsbench, tmp_path):
     done = rsbench(
         "+experiment=cub", "method=lean,svm_ff", "preprocessor=none,center", "seeds=1", "protocol.samples_per_class=2",
-        "tracking=none", cwd=tmp_path,
+        "tracking=none",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert set(curves(tmp_path)) == {
@@ -183,7 +131,9 @@ def test_sweeps_are_narrowed_and_widened_from_the_command_line(tmp_path):
     }
 
 
-def test_a_repeat_writes_the_same_bytes_in_another_process_and_in_parallel(tmp_path):
+def test_a_repeat_writes_the_same_bytes_in_another_process_and_in_parallel(
+    rsbench, tmp_path
+):
     sweep = (
         "-m",
         "method=lean,class_soft,svm_ff,svm_ff_batch",
@@ -205,9 +155,9 @@ def test_a_repeat_writes_the_same_bytes_in_another_process_and_in_parallel(tmp_p
     assert len(one) == 4 and one == two == three
 
 
-def test_seeds_do_not_depend_on_what_is_computed_together(tmp_path):
+def test_seeds_do_not_depend_on_what_is_computed_together(rsbench, tmp_path):
     def rows(*args):
-        done = rsbench("tracking=none", "force=true", *SMALL, *args, cwd=tmp_path)
+        done = rsbench("tracking=none", "force=true", *SMALL, *args)
         assert done.returncode == 0, done.stderr
         latest = max(
             tmp_path.glob("outputs/runs/*"), key=lambda path: path.stat().st_mtime
@@ -219,44 +169,38 @@ def test_seeds_do_not_depend_on_what_is_computed_together(tmp_path):
     assert [row for row in together if row[0] == "2"] == rows("seed=2", "seeds=1")
 
 
-def test_a_dropped_learner_runs_by_name_and_in_a_sweep(tmp_path):
+def test_a_dropped_learner_runs_by_name_and_in_a_sweep(rsbench, tmp_path):
     (tmp_path / "plugins").mkdir()
     (tmp_path / "plugins" / "mine.py").write_text(MINE)
-    single = rsbench(
-        "learner=mine", "learner.power=1.5", "tracking=none", *SMALL, cwd=tmp_path
-    )
+    single = rsbench("learner=mine", "learner.power=1.5", "tracking=none", *SMALL)
     assert single.returncode == 0 and "mine+sample" in single.stdout, single.stderr
     fast = ("seeds=1", "protocol.samples_per_class=5", "tracking=none")
-    swept = rsbench(
-        "+experiment=cub", "method=lean,ellipsotron,mine", *fast, cwd=tmp_path
-    )
+    swept = rsbench("+experiment=cub", "method=lean,ellipsotron,mine", *fast)
     assert swept.returncode == 0 and re.search(
         r"^\| mine ", swept.stdout, re.MULTILINE
     ), swept.stderr
-    shown = rsbench("learner=mine", "--help", cwd=tmp_path)
+    shown = rsbench("learner=mine", "--help")
     assert "power: 1.0" in shown.stdout and "mine" in shown.stdout
     launcher = ("hydra/launcher=joblib", "hydra.job.chdir=true")
-    parallel = rsbench(
-        "-m", "method=lean,mine", *launcher, "tracking=none", *SMALL, cwd=tmp_path
-    )
+    parallel = rsbench("-m", "method=lean,mine", *launcher, "tracking=none", *SMALL)
     assert parallel.returncode == 0, parallel.stderr
 
 
-def test_a_broken_plugin_is_reported_and_stops_nobody(tmp_path):
+def test_a_broken_plugin_is_reported_and_stops_nobody(rsbench, tmp_path):
     (tmp_path / "plugins").mkdir()
     (tmp_path / "plugins" / "bad.py").write_text("raise SystemExit('no')")
-    done = rsbench("tracking=none", *SMALL, cwd=tmp_path)
+    done = rsbench("tracking=none", *SMALL)
     assert done.returncode == 0
     assert "bad.py is broken and was left out: SystemExit: no" in done.stderr
-    assert "Traceback" in rsbench("plugins", "-v", cwd=tmp_path).stdout
-    listed = rsbench("plugins", cwd=tmp_path)
+    assert "Traceback" in rsbench("plugins", "-v").stdout
+    listed = rsbench("plugins")
     assert listed.returncode == 1 and re.search("broken +plugins/bad.py", listed.stdout)
     assert re.search("learner +ellipsotron +rsbench +C: float", listed.stdout)
 
 
-def test_method_in_the_record_is_the_chosen_one_only_if_unchanged(tmp_path):
+def test_method_in_the_record_is_the_chosen_one_only_if_unchanged(rsbench, tmp_path):
     def recorded(*args):
-        done = rsbench("tracking=none", *SMALL, *args, cwd=tmp_path)
+        done = rsbench("tracking=none", *SMALL, *args)
         assert done.returncode == 0, done.stderr
         latest = max(
             tmp_path.glob("outputs/runs/*"), key=lambda path: path.stat().st_mtime
@@ -272,12 +216,10 @@ def test_method_in_the_record_is_the_chosen_one_only_if_unchanged(tmp_path):
     assert recorded() == "ellipsotron+sample"
 
 
-def test_theta_is_chosen_by_validation_unless_given(tmp_path):
+def test_theta_is_chosen_by_validation_unless_given(rsbench, tmp_path):
     quick = ("method=class_threshold", "dataset.classes=4", "seeds=2", "tracking=none")
-    assert rsbench(*quick, "hydra.run.dir=auto", cwd=tmp_path).returncode == 0
-    assert (
-        rsbench(*quick, "theta=3", "hydra.run.dir=three", cwd=tmp_path).returncode == 0
-    )
+    assert rsbench(*quick, "hydra.run.dir=auto").returncode == 0
+    assert rsbench(*quick, "theta=3", "hydra.run.dir=three").returncode == 0
     tuned = json.loads((tmp_path / "auto" / "run.json").read_text())["tuned"]
     assert set(tuned) == {"0", "1"} and all(
         0 <= chosen["theta"] <= 9 for chosen in tuned.values()
@@ -285,14 +227,14 @@ def test_theta_is_chosen_by_validation_unless_given(tmp_path):
     assert json.loads((tmp_path / "three" / "run.json").read_text())["tuned"] == {}
 
 
-def test_help_is_quick_to_read_and_imports_nothing_heavy(tmp_path):
-    done = rsbench("--help", cwd=tmp_path)
+def test_help_is_quick_to_read_and_imports_nothing_heavy(rsbench, tmp_path):
+    done = rsbench("--help")
     assert done.returncode == 0
     for word in (
         "python -m rsbench +experiment=cub",
         "experiment: c_scan, cub, cub_budget",
         "learner: ellipsotron",
-        "C: 1.0",
+        "seeds: 5",
     ):
         assert word in done.stdout
     code = (
@@ -400,15 +342,15 @@ BAD_COMMANDS = {
 
 
 @pytest.mark.parametrize("case", BAD_COMMANDS)
-def test_bad_commands_are_explained_and_leave_nothing(case, tmp_path):
+def test_bad_commands_are_explained_and_leave_nothing(rsbench, case, tmp_path):
     args, message = BAD_COMMANDS[case]
-    done = rsbench(*args, cwd=tmp_path)
+    done = rsbench(*args)
     assert done.returncode == 1
     assert message in done.stderr
     assert "Traceback" not in done.stderr
     if case == "C negative in a sweep":
         assert [
-            run.info["config"]["learner"]["C"] for run in results.find(tmp_path)
+            run.info.config["learner"]["C"] for run in results.find_records(tmp_path)
         ] == [1.0]
     else:
         assert not [path for path in tmp_path.rglob("*") if path.is_file()]
@@ -432,9 +374,9 @@ BAD_ARRAYS = {
 
 
 @pytest.mark.parametrize("message", BAD_ARRAYS)
-def test_bad_arrays_are_explained_and_leave_nothing(message, tmp_path):
+def test_bad_arrays_are_explained_and_leave_nothing(rsbench, message, tmp_path):
     args = arrays(tmp_path, **BAD_ARRAYS[message])
-    done = rsbench(*args, "tracking=none", cwd=tmp_path)
+    done = rsbench(*args, "tracking=none")
     assert (
         done.returncode == 1
         and message in done.stderr
@@ -443,44 +385,39 @@ def test_bad_arrays_are_explained_and_leave_nothing(message, tmp_path):
     assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["d.npz"]
 
 
-def test_arrays_run_with_nothing_but_a_file(tmp_path):
-    done = rsbench(*arrays(tmp_path), "seeds=2", "tracking=none", cwd=tmp_path)
+def test_arrays_run_with_nothing_but_a_file(rsbench, tmp_path):
+    done = rsbench(*arrays(tmp_path), "seeds=2", "tracking=none")
     assert done.returncode == 0, done.stderr
     assert "SIMULATED" not in done.stdout
-    (run,) = results.find(tmp_path)
-    assert run.info["data"]["simulated"] is False
+    (run,) = results.find_records(tmp_path)
+    assert run.info.data.simulated is False
 
 
-def test_an_output_folder_that_cannot_be_written_is_named(tmp_path):
+def test_an_output_folder_that_cannot_be_written_is_named(rsbench, tmp_path):
     (tmp_path / "outputs").write_text("a file in the way")
-    done = rsbench("tracking=none", *SMALL, cwd=tmp_path)
+    done = rsbench("tracking=none", *SMALL)
     assert done.returncode == 1 and "cannot write to the output folder" in done.stderr
     assert "hydra.run.dir" in done.stderr and "Traceback" not in done.stderr
 
 
-def test_a_folder_with_results_is_not_used_again(tmp_path):
+def test_a_folder_with_results_is_not_used_again(rsbench, tmp_path):
     again = ("tracking=none", *SMALL)
-    assert rsbench(*again, "hydra.run.dir=x", cwd=tmp_path).returncode == 0
+    assert rsbench(*again, "hydra.run.dir=x").returncode == 0
     before = (tmp_path / "x" / "curves.csv").read_bytes()
-    done = rsbench(*again, "hydra.run.dir=x", "seed=7", cwd=tmp_path)
+    done = rsbench(*again, "hydra.run.dir=x", "seed=7")
     assert (
         done.returncode == 1
         and "holds the results of another command (curves.csv)" in done.stderr
     )
     assert (tmp_path / "x" / "curves.csv").read_bytes() == before
-    assert (
-        rsbench(
-            "-m", "method=lean", *again, "hydra.sweep.dir=y", cwd=tmp_path
-        ).returncode
-        == 0
-    )
-    done = rsbench("-m", "method=class_soft", *again, "hydra.sweep.dir=y", cwd=tmp_path)
+    assert rsbench("-m", "method=lean", *again, "hydra.sweep.dir=y").returncode == 0
+    done = rsbench("-m", "method=class_soft", *again, "hydra.sweep.dir=y")
     assert (
         done.returncode == 1 and "holds the results of another command" in done.stderr
     )
 
 
-def test_methods_and_experiments_of_ones_own(tmp_path):
+def test_methods_and_experiments_of_ones_own(rsbench, tmp_path):
     """From a config folder, with the soft mask 1 + z as a method built on another."""
     for name, text in {
         "method/soft.yaml": "# @package _global_\ndefaults:\n  - ellipsotron\naggregator:\n  relevant: 2\n  irrelevant: 1\n",
@@ -494,13 +431,12 @@ def test_methods_and_experiments_of_ones_own(tmp_path):
         "+experiment=mine",
         "tracking=none",
         *SMALL,
-        cwd=tmp_path,
     )
     assert done.returncode == 0, done.stderr
-    runs = {run.info["method"]: run for run in results.find(tmp_path)}
+    runs = {run.info.method: run for run in results.find_records(tmp_path)}
     assert (
         set(runs) == {"lean", "soft"}
-        and runs["soft"].info["config"]["aggregator"]["relevant"] == 2
+        and runs["soft"].info.config["aggregator"]["relevant"] == 2
     )
 
 
@@ -519,33 +455,31 @@ def test_methods_and_experiments_of_ones_own(tmp_path):
         ["hydra.run.dir=here/there"],
     ],
 )
-def test_hydras_ways_of_saying_things_work(args, tmp_path):
-    done = rsbench(*args, "tracking=none", *SMALL, cwd=tmp_path)
+def test_hydras_ways_of_saying_things_work(rsbench, args, tmp_path):
+    done = rsbench(*args, "tracking=none", *SMALL)
     assert done.returncode == 0, done.stderr
-    assert results.find(tmp_path)
+    assert results.find_records(tmp_path)
 
 
 @pytest.mark.parametrize(
     "args",
     [["--cfg", "job"], ["--info", "searchpath"], ["--hydra-help"], ["--version"]],
 )
-def test_hydras_questions_are_answered_once(args, tmp_path):
-    done = rsbench(*args, cwd=tmp_path)
+def test_hydras_questions_are_answered_once(rsbench, args, tmp_path):
+    done = rsbench(*args)
     assert done.returncode == 0 and done.stdout
     assert not list(tmp_path.iterdir())
     if args == ["--info", "searchpath"]:
         assert done.stdout.count("structured://") == 1
 
 
-def test_a_run_in_the_working_folder_is_that_run_alone(tmp_path):
-    assert rsbench("tracking=none", *SMALL, cwd=tmp_path).returncode == 0
-    done = rsbench(
-        "method=lean", "hydra.run.dir=.", "tracking=none", *SMALL, cwd=tmp_path
-    )
+def test_a_run_in_the_working_folder_is_that_run_alone(rsbench):
+    assert rsbench("tracking=none", *SMALL).returncode == 0
+    done = rsbench("method=lean", "hydra.run.dir=.", "tracking=none", *SMALL)
     assert done.returncode == 0 and "ellipsotron" not in done.stdout, done.stderr
 
 
-def test_a_stream_is_summed_up_along_its_length(tmp_path):
+def test_a_stream_is_summed_up_along_its_length(rsbench):
     stream = (
         "protocol=stream",
         "protocol.test_at=[5,10,16]",
@@ -553,11 +487,11 @@ def test_a_stream_is_summed_up_along_its_length(tmp_path):
         "dataset.samples=12",
         "seeds=1",
     )
-    done = rsbench(*stream, "tracking=none", cwd=tmp_path)
+    done = rsbench(*stream, "tracking=none")
     assert done.returncode == 0 and "@16" in done.stdout, done.stderr
 
 
-def test_folders_with_odd_names_work(tmp_path):
+def test_folders_with_odd_names_work(rsbench, tmp_path):
     folder = "a b,c=d 'e' $f"
     done = rsbench(
         "-m",
@@ -565,55 +499,52 @@ def test_folders_with_odd_names_work(tmp_path):
         "tracking=none",
         *SMALL,
         "hydra.sweep.dir='a b,c=d \\'e\\' $f'",
-        cwd=tmp_path,
     )
     assert done.returncode == 0, done.stderr
     assert (tmp_path / folder / "0" / "curves.csv").exists()
 
 
-def test_sweeps_over_preprocessors_can_say_what_to_fit_on(tmp_path):
+def test_sweeps_over_preprocessors_can_say_what_to_fit_on(rsbench, tmp_path):
     sweep = (
         "-m",
         "method=lean",
         "preprocessor=none,l2,center",
         "preprocessor.fit_on=seen",
     )
-    done = rsbench(*sweep, "tracking=none", *SMALL, cwd=tmp_path)
+    done = rsbench(*sweep, "tracking=none", *SMALL)
     assert done.returncode == 0, done.stderr
-    assert {run.info["preprocessor"] for run in results.find(tmp_path)} == {
+    assert {run.info.features for run in results.find_records(tmp_path)} == {
         "none",
         "l2",
         "center (seen)",
     }
 
 
-def test_what_is_swept_names_the_runs(tmp_path):
-    done = rsbench("-m", "learner.C=1,2", "tracking=none", *SMALL, cwd=tmp_path)
+def test_what_is_swept_names_the_runs(rsbench, tmp_path):
+    done = rsbench("-m", "learner.C=1,2", "tracking=none", *SMALL)
     assert done.returncode == 0, done.stderr
-    labels = {run.info["label"] for run in results.find(tmp_path)}
+    labels = {run.info.label for run in results.find_records(tmp_path)}
     assert labels == {
         "ellipsotron+sample learner.C=1",
         "ellipsotron+sample learner.C=2",
     }
 
 
-def test_the_users_own_folder_is_never_removed(tmp_path):
+def test_the_users_own_folder_is_never_removed(rsbench, tmp_path):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "precious.txt").write_text("keep")
-    done = rsbench(
-        "hydra.run.dir=mine", "protocol.min_samples=1000", "tracking=none", cwd=tmp_path
-    )
+    done = rsbench("hydra.run.dir=mine", "protocol.min_samples=1000", "tracking=none")
     assert done.returncode == 1
     assert (tmp_path / "mine" / "precious.txt").read_text() == "keep"
 
 
-def test_a_crash_in_one_run_spares_the_others_and_keeps_its_traceback(tmp_path):
+def test_a_crash_in_one_run_spares_the_others_and_keeps_its_traceback(
+    rsbench, tmp_path
+):
     (tmp_path / "plugins").mkdir()
     crash = MINE.replace("return R**self.power * X", "raise ZeroDivisionError('oops')")
     (tmp_path / "plugins" / "mine.py").write_text(crash)
-    done = rsbench(
-        "-m", "method=lean,mine,class_soft", "tracking=none", *SMALL, cwd=tmp_path
-    )
+    done = rsbench("-m", "method=lean,mine,class_soft", "tracking=none", *SMALL)
     assert done.returncode == 1
     assert (
         "error: ZeroDivisionError: oops" in done.stderr
@@ -674,12 +605,12 @@ def test_ctrl_c_leaves_finished_runs_and_their_table(tmp_path):
     out, err = job.communicate(timeout=60)
     assert job.returncode == 130 and "stopped" in err and "Traceback" not in err
     assert re.search(r"^\| lean ", out, re.MULTILINE)
-    (run,) = results.find(tmp_path)
-    assert run.info["method"] == "lean"
+    (run,) = results.find_records(tmp_path)
+    assert run.info.method == "lean"
 
 
-def test_progress_shows_on_a_terminal_and_only_there(tmp_path):
-    quiet = rsbench("tracking=none", *SMALL, cwd=tmp_path)
+def test_progress_shows_on_a_terminal_and_only_there(rsbench, tmp_path):
+    quiet = rsbench("tracking=none", *SMALL)
     assert " left" not in quiet.stderr and "% |" not in quiet.stderr
     main, side = pty.openpty()
     fcntl.ioctl(side, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 100, 0, 0))
@@ -710,23 +641,4 @@ def test_two_commands_at_once_never_share_a_folder(tmp_path):
         for _ in range(3)
     ]
     assert [job.wait(120) for job in jobs] == [0] * 3
-    assert len(results.find(tmp_path)) == 3
-
-
-@pytest.mark.slow
-def test_a_full_disk_is_said_and_earlier_results_stay(tmp_path, small_disk):
-    disk = small_disk(tmp_path / "disk", "300k")
-    first = rsbench("tracking=none", *SMALL, "hydra.run.dir=disk/first", cwd=tmp_path)
-    assert first.returncode == 0, first.stderr
-    before = (disk / "first" / "curves.csv").read_bytes()
-    (disk / "ballast").write_bytes(
-        b"0" * (os.statvfs(disk).f_bavail * os.statvfs(disk).f_frsize - 28_000)
-    )
-    args = ("protocol.samples_per_class=11", "seeds=40", "hydra.run.dir=disk/second")
-    done = rsbench("tracking=none", *SMALL, *args, cwd=tmp_path)
-    assert done.returncode == 1 and "No space left on device" in done.stderr, (
-        done.stderr
-    )
-    assert "Traceback" not in done.stderr
-    assert not (disk / "second" / "curves.csv").exists()
-    assert (disk / "first" / "curves.csv").read_bytes() == before
+    assert len(results.find_records(tmp_path)) == 3

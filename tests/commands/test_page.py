@@ -1,5 +1,6 @@
 """The report on one page: what is in it, what a browser makes of it, and what happens to odd input."""
 
+import html
 import json
 import re
 import shutil
@@ -7,81 +8,26 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import SMALL, rsbench
 from scipy import stats
 
 from rsbench.cli.commands import main
-from rsbench.core.measures import MEASURES
 from rsbench.errors import UserError
 from rsbench.report import FILES, make_page, write_report
 from rsbench.report.collect import from_folders, groups
-from rsbench.store import record as results
+from rsbench.store.record import read_record
+from tests import made_up
+from tests.helpers import SMALL
+from tests.made_up import write
 
 EVIL = '<img src=x onerror="document.title=1"></script><script>alert(1)</script>'
 
 
-def write_run(
-    folder: Path,
-    method="lean",
-    level=0.5,
-    seeds=3,
-    steps=range(1, 26),
-    preprocessor="none",
-    **changes,
-):
-    """A finished run on disk whose error falls from `level` on."""
-    folder.mkdir(parents=True)
-    rng = np.random.default_rng(len(method))
-    record = results.Record(folder)
-    for seed in range(seeds):
-        noise = 0.01 * rng.random()
-        rows = []
-        for step in steps:
-            values = dict.fromkeys(MEASURES, level + noise - 0.01 * step)
-            rows.append({"seed": seed, "step": step, "samples": 4 * step, **values})
-        classes = [
-            {"seed": seed, "class": f"bird {c}", "samples": 10, "test_error": 0.1 * c}
-            for c in range(4)
-        ]
-        record.add(rows, classes)
-    info = {
-        "method": method,
-        "preprocessor": preprocessor,
-        "label": method if preprocessor == "none" else f"{method} {preprocessor}",
-        "experiment": "cub",
-        "config": {
-            "learner": {"name": method, "C": 1.0},
-            "preprocessor": {"name": preprocessor},
-            "protocol": {"name": "per_class"},
-        },
-        "overrides": ["+experiment=cub", f"method={method}"],
-        "tracking": None,
-        "fingerprint": f"{method} {level} {preprocessor}",
-        "seeds": list(range(seeds)),
-        "versions": {"numpy": "1"},
-        "git_commit": None,
-        "data": {
-            "name": "cub",
-            "identity": "abc",
-            "simulated": True,
-            "how_to_get_real": "Fetch it",
-        },
-        "classes": 4,
-        "samples": {"pool": 100, "test": 40},
-        "unit": "samples per class",
-        "tuned": {},
-        "bound": {"as_printed": 12.5, "scale_free_ratio": 0.5},
-        "seconds": 0.1,
-    }
-    return record.finish({**info, **changes})
-
-
 def three(folder: Path):
     runs = [
-        write_run(folder / str(i), method, level)
+        write(folder / str(i), method, level)
         for i, (method, level) in enumerate((("lean", 0.9), ("a", 0.8)))
     ]
-    return [*runs, write_run(folder / "2", EVIL, 0.7)]
+    return [*runs, write(folder / "2", EVIL, 0.7)]
 
 
 def embedded(page: str) -> dict:
@@ -93,7 +39,7 @@ def embedded(page: str) -> dict:
 
 
 def test_page_has_everything_and_asks_the_network_for_nothing(tmp_path):
-    text = make_page(three(tmp_path), ["x/run.json: method missing"])
+    text = html.unescape(make_page(three(tmp_path), ["x/run.json: method missing"]))
     for part in (
         "SIMULATED",
         "Fetch it",
@@ -126,8 +72,33 @@ def test_names_are_never_markup(tmp_path):
     ] == ["lean", "a", EVIL]
 
 
+def test_controls_have_a_column_and_a_table_of_their_own(tmp_path):
+    runs = [write(tmp_path / "0", "lean", 0.9), write(tmp_path / "1", "mine", 0.8)]
+    assert "<h3" in make_page(runs) and 'id="controls-0"' not in make_page(runs)
+    for name in ("shuffled", EVIL):
+        runs.append(write(tmp_path / f"{len(runs)}", "mine", 0.7, control=name))
+    text = make_page(runs)
+    assert 'id="controls-0"' in text and "Annotations shuffled between samples" in text
+    assert '<th scope="col" class="text">control</th>' in text
+    assert "<img" not in text and text.count("<script") == 2
+    lines = embedded(text)["groups"][0]["views"][0]["lines"]
+    assert [line["label"] for line in lines][1:3] == ["mine", "mine (shuffled)"]
+
+
+def test_settings_of_one_method_are_compared_on_the_page(tmp_path):
+    runs = [
+        write(tmp_path / str(C), "mine", 0.5 + C / 10, changed={"learner.C": C})
+        for C in (0.1, 1.0)
+    ]
+    text = make_page(runs)
+    assert "correction is over 1 pair of settings" in text
+    assert ">mine learner.C=1.0</td>" in text
+    alone = [write(tmp_path / name, name, changed={"learner.C": name}) for name in "ab"]
+    assert "No two of these runs differ in their methods alone" in make_page(alone)
+
+
 def test_chart_draws_the_records_numbers(tmp_path):
-    run = write_run(tmp_path / "0", level=0.8)
+    run = write(tmp_path / "0", level=0.8)
     (line,) = embedded(make_page([run]))["groups"][0]["views"][0]["lines"]
     np.testing.assert_allclose(
         line["mean"]["test_error"], 100 * run.mean("test_error"), rtol=1e-4
@@ -139,7 +110,7 @@ def test_chart_draws_the_records_numbers(tmp_path):
 
 
 def test_intervals_are_students_and_from_twenty_seeds_on_also_the_bootstraps(tmp_path):
-    run = write_run(tmp_path / "few", seeds=5)
+    run = write(tmp_path / "few", seeds=5)
     values = 100 * run.values("cumulative_error")[run.steps.index(20)]
     low, high = stats.t.interval(0.95, 4, values.mean(), stats.sem(values))
     text = make_page([run])
@@ -147,12 +118,12 @@ def test_intervals_are_students_and_from_twenty_seeds_on_also_the_bootstraps(tmp
         f"{low:.1f} to {high:.1f}" in text
         and "bootstrap" not in text.split("<script")[0]
     )
-    assert "95 % @20, bootstrap" in make_page([write_run(tmp_path / "many", seeds=20)])
+    assert "95 % @20, bootstrap" in make_page([write(tmp_path / "many", seeds=20)])
 
 
 def test_swept_number_becomes_an_axis(tmp_path):
     runs = [
-        write_run(
+        write(
             tmp_path / str(C),
             level=0.5 + C / 1000,
             config={"learner": {"C": C}, "protocol": {}},
@@ -169,15 +140,15 @@ def test_swept_number_becomes_an_axis(tmp_path):
 
 
 def test_runs_on_other_data_are_a_group_of_their_own(tmp_path):
-    other = {"name": "sun", "identity": "xyz", "simulated": False}
-    runs = [*three(tmp_path), write_run(tmp_path / "3", "b", data=other)]
+    other = made_up.data(name="sun", identity="xyz")
+    runs = [*three(tmp_path), write(tmp_path / "3", "b", data=other)]
     assert [len(group.runs) for group in groups(runs)] == [3, 1]
     text = make_page(runs)
     assert "2 groups that cannot be compared" in text and text.count("<h2>") == 2
 
 
 def test_one_seed_has_no_certainty_but_a_report(tmp_path):
-    runs = [write_run(tmp_path / name, name, seeds=1) for name in ("lean", "a")]
+    runs = [write(tmp_path / name, name, seeds=1) for name in ("lean", "a")]
     text = write_report(runs, tmp_path)
     assert "nan" not in text and "inf" not in text.replace("information", "")
     page = (tmp_path / "report.html").read_text()
@@ -211,10 +182,10 @@ def test_a_curve_with_a_hole_is_drawn_and_not_compared(tmp_path):
 
 def test_folders_merge_and_the_same_run_counts_once(tmp_path):
     three(tmp_path / "one")
-    write_run(tmp_path / "two" / "0", "new")
+    write(tmp_path / "two" / "0", "new")
     shutil.copytree(tmp_path / "one" / "0", tmp_path / "two" / "1")
     found = from_folders([tmp_path / "one", tmp_path / "two"])
-    assert [run.info["method"] for run in found.runs] == ["lean", "a", EVIL, "new"]
+    assert [run.info.method for run in found.runs] == ["lean", "a", EVIL, "new"]
     assert len(found.left_out) == 1 and "the same as another run" in found.left_out[0]
 
 
@@ -239,7 +210,7 @@ def test_a_record_of_an_older_version_is_left_out_by_name(tmp_path, capsys):
     assert main(["report", str(tmp_path)]) == 0
     assert (
         "left out" in capsys.readouterr().err
-        and "unit missing" in (tmp_path / "report.html").read_text()
+        and "unit is missing" in (tmp_path / "report.html").read_text()
     )
     del info["label"]
     for i in "02":
@@ -249,7 +220,7 @@ def test_a_record_of_an_older_version_is_left_out_by_name(tmp_path, capsys):
 
 
 def test_records_without_the_splits_sizes_are_not_compared(tmp_path):
-    runs = [write_run(tmp_path / name, name, samples=None) for name in ("lean", "a")]
+    runs = [write(tmp_path / name, name, samples=None) for name in ("lean", "a")]
     text = write_report(runs, tmp_path)
     assert "older version, without its split's sizes" in text
     assert "older version" in (tmp_path / "report.html").read_text()
@@ -286,12 +257,8 @@ def test_damaged_errors_by_class_cost_nothing_but_their_table(tmp_path):
 
 
 def test_runs_of_one_name_and_groups_of_one_title_can_be_told_apart(tmp_path):
-    runs = [write_run(tmp_path / "0", level=0.5), write_run(tmp_path / "1", level=0.6)]
-    runs += [
-        write_run(
-            tmp_path / "2", data={"name": "cub", "identity": "other", "simulated": True}
-        )
-    ]
+    runs = [write(tmp_path / "0", level=0.5), write(tmp_path / "1", level=0.6)]
+    runs += [write(tmp_path / "2", data=made_up.data(identity="other", simulated=True))]
     page = make_page(runs)
     assert "lean (2)" in page
     titles = re.findall(r"<h2>(.*?)</h2>", page)
@@ -302,8 +269,8 @@ def test_runs_of_one_name_and_groups_of_one_title_can_be_told_apart(tmp_path):
 
 def test_names_stay_in_their_cells(tmp_path):
     runs = [
-        write_run(tmp_path / "0", "a|b\nc"),
-        write_run(tmp_path / "1", "<b>", seeds=3),
+        write(tmp_path / "0", "a|b\nc"),
+        write(tmp_path / "1", "<b>", seeds=3),
     ]
     rows = [
         line
@@ -324,17 +291,12 @@ def test_the_papers_marks_stand_with_the_papers_features_alone(tmp_path, monkeyp
         lambda axes, *args, **_: drawn.append((axes.get_title(), args)) or [],
     )
     runs = [
-        write_run(
+        write(
             tmp_path / f"{i} {p}", f"m{i}" if i else "lean", preprocessor=p, classes=50
         )
         for i in range(5)
         for p in ("none", "center")
     ]
-    for run in runs:
-        run.info["overrides"] = [
-            "+experiment=cub",
-            f"preprocessor={run.info['preprocessor']}",
-        ]
     write_report(runs, tmp_path)
     assert sum(args[:1] == (10,) for _, args in drawn) == 1
 
@@ -354,7 +316,7 @@ def test_a_full_disk_leaves_the_earlier_report(tmp_path, monkeypatch):
 
 def test_a_thousand_runs_make_a_page_of_less_than_ten_megabytes(tmp_path):
     for i in range(1000):
-        write_run(
+        write(
             tmp_path / str(i),
             f"method{i % 40}",
             0.3 + i / 2000,
@@ -369,30 +331,28 @@ def test_a_thousand_runs_make_a_page_of_less_than_ten_megabytes(tmp_path):
     )
 
 
-def test_sweep_ends_with_a_report_and_the_command_makes_it_again(tmp_path):
-    done = rsbench(*SMALL, "-m", "method=lean,ellipsotron", cwd=tmp_path)
+def test_sweep_ends_with_a_report_and_the_command_makes_it_again(rsbench, tmp_path):
+    done = rsbench(*SMALL, "-m", "method=lean,ellipsotron")
     assert done.returncode == 0 and "report  outputs/sweeps/" in done.stdout
     (folder,) = (tmp_path / "outputs" / "sweeps").iterdir()
     assert {path.name for path in folder.iterdir()} >= set(FILES)
     page = (folder / "report.html").read_text()
     assert "-m method=lean,ellipsotron" in page or "--multirun" in page
-    again = rsbench("report", "outputs", "--to", "elsewhere", cwd=tmp_path)
+    again = rsbench("report", "outputs", "--to", "elsewhere")
     assert (
         again.returncode == 0
         and (tmp_path / "elsewhere" / "report.html").read_text() == page
     )
-    from_store = rsbench(
-        "report", "--mlflow", "rsbench", "--to", "stored", cwd=tmp_path
-    )
+    from_store = rsbench("report", "--mlflow", "rsbench", "--to", "stored")
     assert from_store.returncode == 0, from_store.stderr
     stored = embedded((tmp_path / "stored" / "report.html").read_text())
     assert stored["groups"][0]["views"] == embedded(page)["groups"][0]["views"]
     for gone in (tmp_path / "outputs" / "mlflow-artifacts").rglob("classes.csv"):
         gone.unlink()
-    older = rsbench("report", "--mlflow", "rsbench", "--to", "older", cwd=tmp_path)
+    older = rsbench("report", "--mlflow", "rsbench", "--to", "older")
     assert older.returncode == 0 and "Downloading" not in older.stderr, older.stderr
     next((tmp_path / "outputs" / "mlflow-artifacts").rglob("curves.csv")).unlink()
-    broken = rsbench("report", "--mlflow", "rsbench", "--to", "broken", cwd=tmp_path)
+    broken = rsbench("report", "--mlflow", "rsbench", "--to", "broken")
     assert broken.returncode == 0 and broken.stderr.count("left out: ") == 1, (
         broken.stderr
     )
@@ -401,7 +361,7 @@ def test_sweep_ends_with_a_report_and_the_command_makes_it_again(tmp_path):
         ("rsbench", "no such database"),
     ):
         uri = ["--uri", "sqlite:///x.db"] if wrong == "rsbench" else []
-        refused = rsbench("report", "--mlflow", wrong, *uri, cwd=tmp_path)
+        refused = rsbench("report", "--mlflow", wrong, *uri)
         assert refused.returncode == 1 and words in refused.stderr, refused.stderr
 
 
@@ -460,7 +420,7 @@ def test_a_person_can_read_values_hide_runs_and_sort(tmp_path, chromium):
     box = tab.locator(".plot svg").bounding_box()
     tab.mouse.move(box["x"] + box["width"] - 14, box["y"] + 60)
     tip = tab.locator(".tip").inner_text()
-    expected = 100 * results.read(tmp_path / "0").mean("test_error")[-1]
+    expected = 100 * read_record(tmp_path / "0").mean("test_error")[-1]
     assert "samples per class: 25" in tip and f"{expected:.1f} ±" in tip and EVIL in tip
     tab.mouse.move(0, 0)
     assert tab.locator(".tip").is_hidden()
@@ -509,9 +469,7 @@ def test_page_fits_its_screen_and_follows_the_colour_scheme(
 
 
 def test_a_thousand_runs_can_be_looked_at(tmp_path, chromium):
-    runs = [
-        write_run(tmp_path / str(i), f"method{i}", 0.3 + i / 2000) for i in range(1000)
-    ]
+    runs = [write(tmp_path / str(i), f"method{i}", 0.3 + i / 2000) for i in range(1000)]
     (tmp_path / "report.html").write_text(make_page(runs))
     tab, said = opened(chromium, tmp_path / "report.html")
     assert tab.locator("path.run").count() == 12  # the others wait to be asked for

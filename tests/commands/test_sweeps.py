@@ -1,60 +1,31 @@
 """Sweeps that survive: seeds computed once, commands that go on where they stopped, parallel jobs, full disks."""
 
-import dataclasses
-import importlib
-import importlib.util
-import json
 import os
-import random
 import re
 import shutil
 import signal
 import subprocess
 import sys
 import time
-from collections import Counter
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from conftest import DAWDLE, SMALL, curves_of, dawdling, rsbench, wait_for
-from hydra._internal.config_loader_impl import ConfigLoaderImpl
-from hydra.plugins.sweeper import Sweeper
 from omegaconf import OmegaConf
 
-from rsbench.cli.launchers import compose_jobs_once
-from rsbench.core.experiment import SeedResult, run_seed
-from rsbench.core.measures import MEASURES
-from rsbench.errors import UserError
-from rsbench.files.cache import Cache
-from rsbench.plugins import registry
+from rsbench.store import fingerprint
 from rsbench.store import record as results
-from rsbench.store.seeds import seed_result
-
-ROOT = Path(__file__).resolve().parent.parent.parent
-
-#: Settings by whether they can change a seed's numbers. A new one has to be added to either.
-CHANGE_NUMBERS = {
-    "preprocessor",
-    "protocol",
-    "annotation",
-    "aggregator",
-    "learner",
-    "learn_on",
-    "tune",
-    "precision",
-}
-CHANGE_NONE = {
-    "seed",
-    "seeds",
-    "theta",
-    "dataset",
-    "extractor",
-    "tracking",
-    "force",
-    "on_error",
-}
+from rsbench.store.settings import SETTINGS, declared
+from tests.helpers import (
+    DAWDLE,
+    ROOT,
+    SMALL,
+    curves_of,
+    dawdle,
+    dawdling,
+    diary,
+    wait_for,
+)
 
 
 def config():
@@ -62,107 +33,53 @@ def config():
     import hydra
 
     from rsbench.cli import configs
+    from rsbench.cli.hydra_run import version_base
 
-    configs.store(registry.load())
-    with hydra.initialize_config_dir(version_base="1.3", config_dir=str(configs.CONF)):
+    configs.offer(Path.cwd())
+    with hydra.initialize_config_dir(str(configs.CONF), **version_base()):
         return OmegaConf.to_container(hydra.compose("config"), resolve=True)
 
 
-def leaves(config, path=()):
+def leaves(config, path=""):
     for key, value in config.items():
-        if isinstance(value, dict):
-            yield from leaves(value, (*path, key))
+        if isinstance(value, dict) and value:
+            yield from leaves(value, f"{path}{key}.")
         else:
-            yield (*path, key)
+            yield f"{path}{key}"
 
 
-def test_every_setting_is_known_to_change_numbers_or_not():
-    settings = config()
-    assert set(settings) == CHANGE_NUMBERS | CHANGE_NONE
-    before = results.fingerprint(settings, ["data"])
-    for *parents, leaf in leaves(settings):
-        changed = json.loads(json.dumps(settings))
-        node = changed
-        for key in parents:
-            node = node[key]
-        node[leaf] = "another"
-        same = results.fingerprint(changed, ["data"]) == before
-        assert same == ((*parents, leaf)[0] in CHANGE_NONE), (*parents, leaf)
+def test_every_setting_is_declared_to_change_numbers_or_not():
+    """A new one has to be declared; those that say how a run goes change none."""
+    how = {"seed", "seeds", "tracking", "force", "on_error"}
+    for key in leaves(config()):
+        group = key.partition(".")[0]
+        assert group in {setting.key for setting in SETTINGS}, key
+        assert declared(key).changes_results == (group not in how), key
 
 
 def test_data_code_and_versions_are_part_of_the_fingerprint(monkeypatch):
     settings = {"learner": {"C": 1.0}}
-    before = results.fingerprint(settings, ["data", "class"], ["plugin"])
-    assert before == results.fingerprint(settings, ["data", "class"], ["plugin"])
-    assert before != results.fingerprint(settings, ["other data", "class"], ["plugin"])
-    assert before != results.fingerprint(settings, ["data", "other class"], ["plugin"])
-    assert before != results.fingerprint(settings, ["data", "class"], ["edited plugin"])
-    versions = results.versions()
+    find = fingerprint.fingerprint
+    before = find(settings, ["data", "class"], ["plugin"])
+    assert before == find(settings, ["data", "class"], ["plugin"])
+    assert before != find({"learner": {"C": 2.0}}, ["data", "class"], ["plugin"])
+    assert before != find(settings, ["other data", "class"], ["plugin"])
+    assert before != find(settings, ["data", "other class"], ["plugin"])
+    assert before != find(settings, ["data", "class"], ["edited plugin"])
+    versions = fingerprint.versions()
     for name in ("numpy", "torch", "scikit-learn", "mlflow", "hydra-core"):
         with monkeypatch.context() as patch:
-            patch.setattr(
-                results, "versions", lambda name=name: {**versions, name: "0"}
-            )
-            same = (
-                results.fingerprint(settings, ["data", "class"], ["plugin"]) == before
-            )
+            other = {**versions, name: "0"}
+            patch.setattr(fingerprint, "versions", lambda other=other: other)
+            same = find(settings, ["data", "class"], ["plugin"]) == before
             assert same == (name in ("mlflow", "hydra-core")), name
-    monkeypatch.setattr(results, "code_identity", lambda: "edited")
-    assert before != results.fingerprint(settings, ["data", "class"], ["plugin"])
-
-
-def test_a_kept_seed_is_the_computed_one_to_the_last_bit(spec):
-    made = spec(aggregator={"name": "class_soft"})
-    data = made.load()
-    computed = run_seed(made, data, 3)
-    fresh, reused_first = seed_result("f" * 64, 3, lambda: computed)
-    kept, reused_then = seed_result("f" * 64, 3, lambda: pytest.fail("computed again"))
-    assert fresh == kept == computed and (reused_first, reused_then) == (False, True)
-
-
-def test_a_seed_that_fails_is_not_kept():
-    def fail():
-        raise UserError("no")
-
-    for _ in range(2):
-        with pytest.raises(UserError, match="no"):
-            seed_result("f" * 64, 0, fail)
-    assert list(Cache("seeds").folder.rglob("*.*")) == []
-
-
-def test_a_damaged_seed_is_computed_again(spec, caplog):
-    made = spec()
-    data = made.load()
-    computed, _ = seed_result("f" * 64, 0, lambda: run_seed(made, data, 0))
-    (entry,) = Cache("seeds").folder.rglob("*.cache")
-    entry.write_bytes(entry.read_bytes()[:-7])
-    assert seed_result("f" * 64, 0, lambda: run_seed(made, data, 0)) == (
-        computed,
-        False,
-    )
-
-
-def diary(folder):
-    """How many seeds each job began."""
-    path = folder / "diary"
-    return (
-        Counter(float(line.split()[0]) for line in path.read_text().splitlines())
-        if path.exists()
-        else Counter()
-    )
+    monkeypatch.setattr(fingerprint, "code_identity", lambda: "edited")
+    assert before != find(settings, ["data", "class"], ["plugin"])
 
 
 def threads(folder):
     """How many threads each job's linear algebra may use."""
     return {line.split()[2] for line in (folder / "diary").read_text().splitlines()}
-
-
-def dawdle(folder, *args, check=True, **env):
-    done = rsbench(
-        *DAWDLE, "learner.nap=0", *args, cwd=folder, env={**dawdling(folder), **env}
-    )
-    assert not check or done.returncode == 0, done.stderr
-    return done
 
 
 def test_only_seeds_that_are_not_there_are_computed(tmp_path):
@@ -173,8 +90,8 @@ def test_only_seeds_that_are_not_there_are_computed(tmp_path):
         re.search(r"5 seeds, 2 reused", done.stdout)
         and len(re.findall("reused", done.stdout)) == 1
     )
-    one, two = results.find(tmp_path / "second")
-    assert one.info["reused"] == [0, 1] and two.info["reused"] == []
+    one, two = results.find_records(tmp_path / "second")
+    assert one.info.reused == (0, 1) and two.info.reused == ()
     dawdle(tmp_path, "seed=3", "seeds=2")
     assert diary(tmp_path) == {1: 5, 2: 5}
     dawdle(tmp_path, "seeds=5", "force=true", "hydra.sweep.dir=forced")
@@ -198,7 +115,7 @@ def test_results_of_other_plugins_survive_an_edit(tmp_path):
     assert diary(tmp_path) == {1: 4}
 
 
-def test_data_count_by_content_not_by_place(tmp_path, rng):
+def test_data_count_by_content_not_by_place(rsbench, tmp_path, rng):
     arrays = {
         "X": rng.random((40, 5)),
         "y": np.arange(40) % 2,
@@ -214,9 +131,7 @@ def test_data_count_by_content_not_by_place(tmp_path, rng):
     )
     for name, change, computed in (("one", 0, 2), ("two", 0, 2), ("three", 1, 4)):
         np.savez(tmp_path / f"{name}.npz", **{**arrays, "X": arrays["X"] + change})
-        done = rsbench(
-            *args, f"dataset.path={name}.npz", cwd=tmp_path, env=dawdling(tmp_path)
-        )
+        done = rsbench(*args, f"dataset.path={name}.npz", env=dawdling(tmp_path))
         assert done.returncode == 0, done.stderr
         assert diary(tmp_path) == {1: computed}, name
 
@@ -230,50 +145,52 @@ def start(folder, *args):
     )  # fmt: skip
 
 
-def test_each_job_is_composed_once(monkeypatch):
-    composed = []
-
-    def compose(self, master_config, sweep_overrides):
-        composed.append(sweep_overrides)
-        return OmegaConf.create({"master": master_config, "overrides": sweep_overrides})
-
-    monkeypatch.setattr(ConfigLoaderImpl, "load_sweep_config", compose)
-    monkeypatch.setattr(Sweeper, "validate_batch_is_legal", None)
-    compose_jobs_once()
-    master, jobs = OmegaConf.create({"a": 1}), [["x=1"], ["x=2"], ["x=1"]]
-    sweeper = SimpleNamespace(
-        hydra_context=SimpleNamespace(config_loader=None), config=master
+def test_each_job_is_composed_once(tmp_path):
+    """Beside the command itself, which is composed to be checked, and once by Hydra."""
+    script = (
+        "import sys\n"
+        "from rsbench.cli.configs import ComponentConfigs\n"
+        "load, asked = ComponentConfigs.load_config, []\n"
+        "class Counting(ComponentConfigs):\n"
+        "    def load_config(self, config_path):\n"
+        "        asked.append(config_path)\n"
+        "        return load(self, config_path)\n"
+        "import rsbench.cli.configs as configs\n"
+        "configs.ComponentConfigs = Counting\n"
+        "from rsbench.__main__ import main\n"
+        "code = main()\n"
+        "print('composed', asked.count('protocol/per_class'))\n"
+        "sys.exit(code)\n"
     )
-    Sweeper.validate_batch_is_legal(sweeper, jobs)
-    configs = [ConfigLoaderImpl.load_sweep_config(None, master, job) for job in jobs]
-    assert composed == jobs == [config.overrides for config in configs]
-    assert configs[0] is not configs[2], "a config that was run cannot be run again"
-    # What was not looked at before, as by a sweeper that goes from trial to trial, is composed anew each time.
-    assert ConfigLoaderImpl.load_sweep_config(None, master, jobs[0]) is not configs[0]
-    assert (
-        ConfigLoaderImpl.load_sweep_config(None, master, jobs[0]).overrides == jobs[0]
-        and len(composed) == 5
+    command = ("-m", "tracking=none", *SMALL, "learner.C=1,2,3,4,5")
+    done = subprocess.run(
+        [sys.executable, "-c", script, *command],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
     )
+    assert done.returncode == 0, done.stderr
+    # One more for what the runs are compared with, to see what was changed.
+    assert "composed 8" in done.stdout
 
 
-def test_a_job_may_come_twice(tmp_path):
+def test_a_job_may_come_twice(rsbench, tmp_path):
     done = rsbench(
         "-m",
         "tracking=none",
         *SMALL,
         "learner.C=1,1,2",
         "hydra.sweep.dir=sweep",
-        cwd=tmp_path,
     )
     assert done.returncode == 0, done.stderr
     assert len(list((tmp_path / "sweep").glob("*/curves.csv"))) == 3
 
 
-def test_the_same_command_in_the_same_folder_goes_on(tmp_path):
+def test_the_same_command_in_the_same_folder_goes_on(rsbench, tmp_path):
     command = ("learner.C=1,2,3", "learner.nap=0.3", "seeds=2", "hydra.sweep.dir=sweep")
     sweep = start(tmp_path, *command)
     wait_for(lambda: diary(tmp_path)[2.0] == 1)
-    state = rsbench("status", "sweep", cwd=tmp_path).stdout
+    state = rsbench("status", "sweep").stdout
     assert "1 done, 1 running, 1 missing" in state
     assert re.search(
         r"0 done +learner.C=1\n +1 running +learner.C=2\n +2 missing +learner.C=3\n",
@@ -281,46 +198,45 @@ def test_the_same_command_in_the_same_folder_goes_on(tmp_path):
     ), state
     os.killpg(sweep.pid, signal.SIGKILL)
     sweep.communicate()
-    state = rsbench("status", "sweep", cwd=tmp_path).stdout
+    state = rsbench("status", "sweep").stdout
     assert re.search(
         r"0 done .*\n +1 missing +learner.C=2 interrupted\n +2 missing +learner.C=3\n",
         state,
     ), state
-    first = results.read(tmp_path / "sweep" / "0").info["id"]
-    done = rsbench(*DAWDLE, *command, cwd=tmp_path, env=dawdling(tmp_path))
+    first = results.read_record(tmp_path / "sweep" / "0").info.id
+    done = rsbench(*DAWDLE, *command, env=dawdling(tmp_path))
     assert done.returncode == 0 and "finished earlier" in done.stdout, done.stderr
     assert diary(tmp_path)[1.0] == 2 and sum(diary(tmp_path).values()) <= 7
-    assert results.read(tmp_path / "sweep" / "0").info["id"] == first
-    assert "3 done" in rsbench("status", "sweep", cwd=tmp_path).stdout
+    assert results.read_record(tmp_path / "sweep" / "0").info.id == first
+    assert "3 done" in rsbench("status", "sweep").stdout
     other = rsbench(
         *DAWDLE,
         "learner.C=1,2",
         "hydra.sweep.dir=sweep",
-        cwd=tmp_path,
         env=dawdling(tmp_path),
     )
     assert other.returncode == 1 and "another command" in other.stderr
 
 
-def test_a_single_run_goes_on_in_its_folder(tmp_path):
+def test_a_single_run_goes_on_in_its_folder(rsbench, tmp_path):
     command = ("method=dawdler", "tracking=none", *SMALL, "hydra.run.dir=run")
     env = dawdling(tmp_path)
-    assert rsbench(*command, cwd=tmp_path, env=env).returncode == 0
+    assert rsbench(*command, env=env).returncode == 0
     before = (tmp_path / "run" / "run.json").read_bytes()
-    assert rsbench(*command, cwd=tmp_path, env=env).returncode == 0
+    assert rsbench(*command, env=env).returncode == 0
     assert (tmp_path / "run" / "run.json").read_bytes() == before
     (tmp_path / "run" / "curves.csv").unlink()  # as if it had been killed at the end
-    assert "1 missing" in rsbench("status", "run", cwd=tmp_path).stdout
-    assert rsbench(*command, cwd=tmp_path, env=env).returncode == 0
-    assert diary(tmp_path) == {1: 2} and results.read(tmp_path / "run").info[
-        "reused"
-    ] == [0, 1]
-    refused = rsbench(*command, "learner.C=2", cwd=tmp_path, env=env)
+    assert "1 missing" in rsbench("status", "run").stdout
+    assert rsbench(*command, env=env).returncode == 0
+    assert diary(tmp_path) == {1: 2} and results.read_record(
+        tmp_path / "run"
+    ).info.reused == (0, 1)
+    refused = rsbench(*command, "learner.C=2", env=env)
     assert refused.returncode == 1 and "another command" in refused.stderr
 
 
-def test_status_of_nothing_is_an_error(tmp_path):
-    done = rsbench("status", str(tmp_path), cwd=tmp_path)
+def test_status_of_nothing_is_an_error(rsbench, tmp_path):
+    done = rsbench("status", str(tmp_path))
     assert done.returncode == 1 and "no sweep or run in it" in done.stderr
 
 
@@ -351,12 +267,12 @@ def rsbench_learners():
         ("submitit_local", "continue"),
     ],
 )
-def test_a_failing_job_is_told_and_tried_again(launcher, on_error, tmp_path):
+def test_a_failing_job_is_told_and_tried_again(rsbench, launcher, on_error, tmp_path):
     (tmp_path / "plugins").mkdir()
     (tmp_path / "plugins" / "failing.py").write_text(FAILING)
     command = ("-m", "method=failing,lean,svm_ff", "tracking=none", *SMALL, "hydra.sweep.dir=sweep",
                f"on_error={on_error}", f"hydra/launcher={launcher}", "hydra.sweeper.max_batch_size=1")  # fmt: skip
-    done = rsbench(*command, cwd=tmp_path)
+    done = rsbench(*command)
     assert done.returncode == 1
     assert (
         "error: ZeroDivisionError: oops\ntraceback: sweep/0/error.txt" in done.stderr
@@ -365,17 +281,17 @@ def test_a_failing_job_is_told_and_tried_again(launcher, on_error, tmp_path):
     finished = {"continue": {"1", "2"}, "stop": set()}[on_error]
     assert set(curves_of(tmp_path / "sweep")) == finished
     assert ("| svm_ff " in done.stdout) == bool(finished)
-    state = rsbench("status", "sweep", cwd=tmp_path).stdout
+    state = rsbench("status", "sweep").stdout
     assert re.search(
         r"0 failed +method=failing ZeroDivisionError: oops \(sweep/0/error.txt\)", state
     ), state
     (tmp_path / "mended").touch()
-    done = rsbench(*command, cwd=tmp_path)
+    done = rsbench(*command)
     assert done.returncode == 0, done.stderr
-    assert "3 done" in rsbench("status", "sweep", cwd=tmp_path).stdout
+    assert "3 done" in rsbench("status", "sweep").stdout
 
 
-def test_a_job_killed_by_a_signal_spares_the_others(tmp_path):
+def test_a_job_killed_by_a_signal_spares_the_others(rsbench, tmp_path):
     command = (
         "learner.C=1,2,3",
         "learner.nap=0.3",
@@ -388,9 +304,7 @@ def test_a_job_killed_by_a_signal_spares_the_others(tmp_path):
     _, err = sweep.communicate(timeout=120)
     assert sweep.returncode == 1 and "1 of 3 runs are not finished" in err, err
     assert len(curves_of(tmp_path / "sweep")) == 2
-    assert (
-        rsbench(*DAWDLE, *command, cwd=tmp_path, env=dawdling(tmp_path)).returncode == 0
-    )
+    assert rsbench(*DAWDLE, *command, env=dawdling(tmp_path)).returncode == 0
     assert (
         len(curves_of(tmp_path / "sweep")) == 3 and sum(diary(tmp_path).values()) <= 7
     )
@@ -417,7 +331,7 @@ def test_a_killed_worker_of_joblib_is_explained(tmp_path):
     assert "Traceback" not in err
 
 
-def test_launchers_give_the_same_bytes(tmp_path):
+def test_launchers_give_the_same_bytes(rsbench, tmp_path):
     found = []
     for launcher in ("basic", "joblib", "submitit_local"):
         folder = tmp_path / launcher
@@ -426,7 +340,7 @@ def test_launchers_give_the_same_bytes(tmp_path):
         done = rsbench("-m", methods, "tracking=none", *SMALL, f"hydra/launcher={launcher}", "hydra.sweep.dir=sweep",
                        cwd=folder, env={"RSBENCH_CACHE": "cache"})  # fmt: skip
         assert done.returncode == 0, done.stderr
-        assert len(list(folder.glob("cache/seeds/*/*.cache"))) == 6
+        assert len(list(folder.glob("cache/seeds/*/*.json"))) == 6
         found.append(curves_of(folder / "sweep"))
     assert len(found[0]) == 3 and found[0] == found[1] == found[2]
 
@@ -442,13 +356,13 @@ def test_two_people_with_one_command_share_the_work(folder, tmp_path):
         _, err = sweep.communicate(timeout=120)
         assert sweep.returncode == 0, err
     assert diary(tmp_path) == {1: 2, 2: 2}
-    assert len(results.find(tmp_path)) == (2 if folder else 4)
+    assert len(results.find_records(tmp_path)) == (2 if folder else 4)
     assert len({path.read_bytes() for path in tmp_path.rglob("0/curves.csv")}) == 1
     assert not list(tmp_path.rglob("cache/**/*.lock"))
 
 
 MAKER = """
-import sys, time, numpy as np
+import time, numpy as np
 from rsbench.files.cache import Cache
 def make():
     open("made", "a").write("once\\n")
@@ -456,13 +370,12 @@ def make():
     return {"x": np.arange(5)}
 while not __import__("os").path.exists("go"): time.sleep(0.01)
 cache = Cache("features/some")
-print(cache.make("key", "making", make, side_by_side=sys.argv[1] == "1")["x"].sum())
+print(cache.make("key", "making", make)["x"].sum())
 """
 
 
-@pytest.mark.parametrize("side_by_side", [0, 1])
-def test_eight_processes_that_want_one_entry_make_it_once(side_by_side, tmp_path):
-    command = [sys.executable, "-c", MAKER, str(side_by_side)]
+def test_eight_processes_that_want_one_entry_make_it_once(tmp_path):
+    command = [sys.executable, "-c", MAKER]
     jobs = [
         subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True)
         for _ in range(8)
@@ -474,7 +387,7 @@ def test_eight_processes_that_want_one_entry_make_it_once(side_by_side, tmp_path
 
 
 def test_a_cluster_job_uses_the_cores_it_was_given(monkeypatch):
-    from rsbench.files.atomic import cores
+    from rsbench.files.places import cores
 
     here = cores()
     monkeypatch.setenv("SLURM_CPUS_PER_TASK", "1")
@@ -525,7 +438,7 @@ TUNE = (
 )
 
 
-def test_tuning_is_on_validation_classes_and_goes_on(tmp_path):
+def test_tuning_is_on_validation_classes_and_goes_on(rsbench, tmp_path):
     pytest.importorskip(
         "hydra_plugins.hydra_optuna_sweeper", reason="the extra `tune` is not installed"
     )
@@ -533,19 +446,19 @@ def test_tuning_is_on_validation_classes_and_goes_on(tmp_path):
     shutil.copytree(ROOT / "tests" / "dawdler", plugins)
     (plugins / "held_out.py").write_text(HELD_OUT)
     env = {**dawdling(tmp_path), "RSBENCH_PLUGINS": str(plugins)}
-    done = rsbench(*TUNE, cwd=tmp_path, env=env)
+    done = rsbench(*TUNE, env=env)
     assert done.returncode == 0, done.stderr
     assert "held_out, validation classes" in done.stdout
-    runs = results.find(tmp_path / "sweep")
+    runs = results.find_records(tmp_path / "sweep")
     errors = {
-        run.info["config"]["learner"]["C"]: run.mean("cumulative_error")[-1]
+        run.info.config["learner"]["C"]: run.mean("cumulative_error")[-1]
         for run in runs
     }
     best = OmegaConf.load(tmp_path / "sweep" / "optimization_results.yaml")
     assert len(errors) == 4 and best.best_value == min(errors.values()) < 0.3
     assert best.best_params["learner.C"] == min(errors, key=errors.get)
     begun = sum(diary(tmp_path).values())
-    done = rsbench(*TUNE, cwd=tmp_path, env=env)  # the same way once more
+    done = rsbench(*TUNE, env=env)  # the same way once more
     assert done.returncode == 0 and done.stdout.count("finished earlier") == 4, (
         done.stderr
     )
@@ -554,99 +467,28 @@ def test_tuning_is_on_validation_classes_and_goes_on(tmp_path):
         len(
             re.findall(
                 r"\d done +learner.C=[\d.]+\n",
-                rsbench("status", "sweep", cwd=tmp_path).stdout,
+                rsbench("status", "sweep").stdout,
             )
         )
         == 4
     )
-    done = rsbench(*TUNE, "learn_on=few_shot", cwd=tmp_path, env=env)
+    done = rsbench(*TUNE, "learn_on=few_shot", env=env)
     assert done.returncode == 1 and "tunes on validation classes" in done.stderr
 
 
-def test_data_without_validation_classes_cannot_be_tuned_on(tmp_path):
+def test_data_without_validation_classes_cannot_be_tuned_on(rsbench):
     done = rsbench(
         "learn_on=validation",
         "tracking=none",
         *SMALL,
         "dataset.background_classes=0",
-        cwd=tmp_path,
     )
     assert (
         done.returncode == 1
         and "other classes, and the data set has none" in done.stderr
     )
-    done = rsbench(
-        "-m", "learner.C=interval(1, 2)", "tracking=none", *SMALL, cwd=tmp_path
-    )
+    done = rsbench("-m", "learner.C=interval(1, 2)", "tracking=none", *SMALL)
     assert done.returncode == 1 and "hydra/sweeper=optuna" in done.stderr
-
-
-@pytest.mark.slow
-def test_thirty_kills_change_no_byte_and_cost_a_seed_each(tmp_path):
-    place = importlib.util.spec_from_file_location(
-        "kills", ROOT / "benchmarks" / "kills.py"
-    )
-    kills = importlib.util.module_from_spec(place)
-    sys.modules["kills"] = kills
-    place.loader.exec_module(kills)
-    count = kills.kill_and_resume(tmp_path, 30, random.Random())  # noqa: S311
-    assert count.kills == 30 and count.sweeps >= 1
-
-
-@pytest.mark.slow
-def test_a_full_disk_is_survived(tmp_path, small_disk):
-    """Everything on one small disk: clear error, earlier results intact, and the command goes on once there is room."""
-    disk = small_disk(tmp_path / "disk", "1m")
-    dawdle(disk, "hydra.sweep.dir=first")
-    before = {
-        path: path.read_bytes() for path in disk.glob("first/0/*") if path.is_file()
-    }
-    room = os.statvfs(disk).f_bavail * os.statvfs(disk).f_frsize
-    (disk / "ballast").write_bytes(b"0" * (room - 60_000))
-    second = ("learner.C=2,3,4", "seeds=8", "hydra.sweep.dir=second")
-    done = dawdle(disk, *second, check=False)
-    assert (
-        done.returncode == 1
-        and "No space left on device" in done.stderr
-        and "Traceback" not in done.stderr
-    )
-    assert {path: path.read_bytes() for path in before} == before
-    for path in disk.rglob("curves.csv"):
-        results.read(path.parent)
-    (disk / "ballast").unlink()
-    dawdle(disk, *second)
-    assert len(curves_of(disk / "second")) == 3
-    whole = tmp_path / "whole"
-    whole.mkdir()
-    dawdle(whole, *second)
-    assert curves_of(whole / "second") == curves_of(disk / "second")
-
-
-@pytest.mark.slow
-def test_outputs_that_may_only_be_read_are_said_and_kept(tmp_path, small_disk):
-    disk = small_disk(tmp_path / "outputs", "4m")
-    dawdle(tmp_path, RSBENCH_CACHE="outputs/cache")
-    before = {path: path.read_bytes() for path in disk.rglob("curves.csv")}
-    subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
-    for args in (
-        (),
-        ("hydra.sweep.dir=elsewhere", "seeds=3"),
-    ):  # the second finds its cache read-only
-        done = dawdle(tmp_path, *args, check=False, RSBENCH_CACHE="outputs/cache")
-        assert done.returncode == 1 and "Read-only file system" in done.stderr, (
-            done.stderr
-        )
-        assert "Traceback" not in done.stderr
-    assert "1 done" in rsbench("status", "outputs", cwd=tmp_path).stdout
-    dawdle(
-        tmp_path, "hydra.sweep.dir=reads", RSBENCH_CACHE="outputs/cache"
-    )  # what is there can be used
-    subprocess.run(["mount", "-o", "remount,rw", str(disk)], check=True)
-    assert {path: path.read_bytes() for path in before} == before and len(before) == 1
-    dawdle(
-        tmp_path, "hydra.sweep.dir=elsewhere", "seeds=3", RSBENCH_CACHE="outputs/cache"
-    )
-    assert diary(tmp_path) == {1: 3}
 
 
 LEARNER = """
@@ -669,51 +511,7 @@ def rsbench_learners():
 MINE = ("learner=mine", "tracking=none", *SMALL)
 
 
-def loaded(file):
-    """A registry with the drop-in file alone."""
-    found = registry.Registry()
-    found.add(str(file), lambda: registry._load_file(file))
-    assert not found.broken
-    return found
-
-
-def test_a_plugin_is_known_by_all_of_its_sources_as_they_were_imported(
-    tmp_path, monkeypatch
-):
-    package = tmp_path / "site" / "mypkg"
-    package.mkdir(parents=True)
-    (package / "__init__.py").write_text("")
-    (package / "learner.py").write_text(LEARNER)
-    (package / "hooks.py").write_text(HOOK.format("mypkg.learner"))
-    (tmp_path / "drop.py").write_text(HOOK.format("helper"))
-    (tmp_path / "site" / "helper.py").write_text(LEARNER)
-    monkeypatch.syspath_prepend(str(tmp_path / "site"))
-
-    def identities():
-        for name in [
-            name
-            for name in sys.modules
-            if name.partition(".")[0] in ("mypkg", "helper")
-        ]:
-            del sys.modules[name]
-        importlib.invalidate_caches()
-        packed = registry.Registry()
-        packed.add("mypkg", lambda: importlib.import_module("mypkg.hooks"))
-        dropped = loaded(tmp_path / "drop.py")
-        return packed.plugins["mypkg"][0], dropped.plugins[str(tmp_path / "drop.py")][0]
-
-    first = identities()
-    known = [plugin.identity for plugin in first]
-    for edited in (package / "learner.py", tmp_path / "site" / "helper.py"):
-        edited.write_text(LEARNER.replace("SIGN = 1", "SIGN = -1 "))
-    assert [
-        plugin.identity for plugin in first
-    ] == known  # what is in memory is what was hashed
-    second = [plugin.identity for plugin in identities()]
-    assert second[0] != known[0] and second[1] != known[1] and all(second + known)
-
-
-def test_results_of_other_code_do_not_stand_for_those_of_this(tmp_path):
+def test_results_of_other_code_do_not_stand_for_those_of_this(rsbench, tmp_path):
     (tmp_path / "plugins").mkdir()
     plugin = tmp_path / "plugins" / "mine.py"
     plugin.write_text(
@@ -722,65 +520,47 @@ def test_results_of_other_code_do_not_stand_for_those_of_this(tmp_path):
         + HOOK.partition("from {} import Mine")[2].format()
     )
     command = ("-m", "learner.C=1,2", *MINE, "hydra.sweep.dir=s")
-    assert rsbench(*command, cwd=tmp_path).returncode == 0
+    assert rsbench(*command).returncode == 0
     plugin.write_text(
         plugin.read_text()
         .replace("SIGN = 1", "SIGN = -1")
         .replace("return self.SIGN", "assert self.C < 2\n        return self.SIGN")
     )
-    done = rsbench(*command, cwd=tmp_path)
+    done = rsbench(*command)
     assert done.returncode == 1 and "1 of 2 runs failed" in done.stderr
-    (run,) = results.find(tmp_path / "s")
+    (run,) = results.find_records(tmp_path / "s")
     assert (
-        run.info["config"]["learner"]["C"] == 1
-        and "1 done, 1 failed" in rsbench("status", "s", cwd=tmp_path).stdout
+        run.info.config["learner"]["C"] == 1
+        and "1 done, 1 failed" in rsbench("status", "s").stdout
     )
     assert (
         tmp_path / "s" / "1" / "superseded.csv"
     ).exists()  # nothing is lost of it either
     plugin.write_text(plugin.read_text().replace("assert self.C < 2", "pass"))
-    assert rsbench(*command, cwd=tmp_path).returncode == 0
+    assert rsbench(*command).returncode == 0
     assert (
-        len(results.find(tmp_path / "s")) == 2
+        len(results.find_records(tmp_path / "s")) == 2
         and not (tmp_path / "s" / "1" / "superseded.csv").exists()
     )
 
 
-def test_jobs_that_share_a_folder_are_refused(tmp_path):
+def test_jobs_that_share_a_folder_are_refused(rsbench, tmp_path):
     done = rsbench(
         "-m",
         "method=lean,ellipsotron",
         "tracking=none",
         *SMALL,
         "hydra.sweep.subdir=x",
-        cwd=tmp_path,
     )
     assert (
         done.returncode == 1
         and "jobs 0 and 1 share the folder" in done.stderr
         and "Traceback" not in done.stderr
     )
-    (run,) = results.find(tmp_path)
-    assert run.info["method"] == "lean"
+    (run,) = results.find_records(tmp_path)
+    assert run.info.method == "lean"
 
 
-def test_a_sweep_beside_its_own_tracking_store_ends_well(tmp_path):
-    done = rsbench(
-        "-m", "method=lean,ellipsotron", *SMALL, "hydra.sweep.dir=outputs", cwd=tmp_path
-    )
+def test_a_sweep_beside_its_own_tracking_store_ends_well(rsbench):
+    done = rsbench("-m", "method=lean,ellipsotron", *SMALL, "hydra.sweep.dir=outputs")
     assert done.returncode == 0, done.stderr
-
-
-@pytest.mark.parametrize("content", [b"{}", b"[1]", b"garbage", None])
-def test_what_is_kept_but_is_no_result_of_the_seed_is_computed_again(
-    content, tmp_path, caplog
-):
-    def result(seed):
-        row = {"seed": seed, "step": 1, "samples": 1, **dict.fromkeys(MEASURES, 0.5)}
-        return SeedResult([row], 2, {"pool": 1, "test": 1}, {}, [], {})
-
-    content = content or json.dumps(dataclasses.asdict(result(7))).encode()
-    Cache("seeds/f").put("3", json=np.frombuffer(content, np.uint8))
-    found, reused = seed_result("f", 3, lambda: result(3))
-    assert found == result(3) and not reused and "computed again" in caplog.text
-    assert seed_result("f", 3, lambda: result(4)) == (result(3), True)

@@ -1,6 +1,4 @@
-"""`--help` without Hydra says what Hydra's own says."""
-
-from conftest import rsbench
+"""`--help` shows what there is to choose, plugins' components and presets among it."""
 
 PLUGIN = '''
 from rsbench import hookimpl
@@ -17,20 +15,35 @@ def rsbench_learners():
 '''
 
 
-def test_help_is_what_hydra_shows(tmp_path):
+def test_help_shows_what_plugins_bring(rsbench, tmp_path):
     (tmp_path / "plugins" / "conf" / "method").mkdir(parents=True)
     (tmp_path / "plugins" / "mine.py").write_text(PLUGIN)
     (tmp_path / "plugins" / "conf" / "method" / "preset.yaml").write_text(
         "# @package _global_\ndefaults:\n  - override /learner: mine\n"
     )
-    ours = rsbench("--help", cwd=tmp_path)
-    hydras = rsbench(
-        "learner=ellipsotron", "--help", cwd=tmp_path
-    )  # the default, but not to be known without Hydra
-    assert ours.returncode == hydras.returncode == 0
-    assert ours.stdout == hydras.stdout
-    assert rsbench("-h", cwd=tmp_path).stdout == ours.stdout
-    methods = next(
-        line for line in ours.stdout.splitlines() if line.startswith("method: ")
-    )
+    shown = rsbench("--help")
+    assert shown.returncode == 0 and not shown.stderr
+    assert rsbench("-h").stdout == shown.stdout
+    lines = shown.stdout.splitlines()
+    methods = next(line for line in lines if line.startswith("method: "))
     assert {"mine", "preset"} <= set(methods.removeprefix("method: ").split(", "))
+    assert "control: exact, none, ones, random, seen, shuffled, soft, tuned" in lines
+
+
+def test_help_explains_the_settings_of_a_run(rsbench):
+    shown = rsbench("--help").stdout
+    assert "seeds: 5" in shown and "on_error: continue" in shown
+    assert "hydra:" not in shown and "defaults:" not in shown
+    assert max(map(len, shown.partition("== Choices")[0].splitlines())) <= 80
+
+
+def test_help_beside_settings_is_the_config_that_hydra_composes(rsbench):
+    shown = rsbench("learner=svm_ff", "--help")
+    assert shown.returncode == 0, shown.stderr
+    config = rsbench("learner=svm_ff", "--cfg", "job").stdout
+    assert "irrelevant: 0.1" in config and config in shown.stdout
+
+
+def test_help_tells_of_a_misspelt_name(rsbench):
+    done = rsbench("learner=elipsotron", "--help")
+    assert done.returncode == 1 and "Did you mean 'ellipsotron'" in done.stderr

@@ -3,6 +3,8 @@
 import os
 import time
 
+from threadpoolctl import threadpool_info
+
 from rsbench import hookimpl
 from rsbench.learners import Lean
 
@@ -12,8 +14,10 @@ class Dawdler(Lean):
 
     Parameters
     ----------
-    C : aggressiveness, a name for the job here.
-    nap : seconds to sleep.
+    C : float
+        Aggressiveness, a name for the job here.
+    nap : float
+        Seconds to sleep.
     """
 
     def __init__(self, C: float = 1.0, nap: float = 0.05):
@@ -23,10 +27,10 @@ class Dawdler(Lean):
     def prequential(self, X, y, classes=None):
         """As lean learning does."""
         if not hasattr(self, "coef_"):
+            pools = threadpool_info()
+            threads = max(p["num_threads"] for p in pools if p["user_api"] == "blas")
             with open(os.environ["RSBENCH_TEST_DIARY"], "a") as diary:
-                diary.write(
-                    f"{self.C} {os.getpid()} {os.environ.get('OMP_NUM_THREADS')}\n"
-                )
+                diary.write(f"{self.C} {os.getpid()} {threads}\n")
         time.sleep(self.nap)
         return super().prequential(X, y, classes)
 

@@ -7,10 +7,10 @@ import subprocess
 import sys
 
 import pytest
-import slurm
-from conftest import DAWDLE, curves_of, dawdling, rsbench
 
-from rsbench.store import record as results
+from rsbench.store.record import find_records
+from tests.helpers import DAWDLE, curves_of, dawdling
+from tests.slow import slurm
 
 JOBS = ("learner.C=0.1,1,10,100", "seeds=8")
 LAUNCHER = (
@@ -44,8 +44,9 @@ def seeds_begun(folder):
     ]
 
 
-@pytest.mark.slow
-def test_a_sweep_on_slurm_survives_preemption_and_a_killed_job(cluster, tmp_path):
+def test_a_sweep_on_slurm_survives_preemption_and_a_killed_job(
+    rsbench, cluster, tmp_path
+):
     local = tmp_path / "local"
     local.mkdir()
     done = rsbench(
@@ -68,7 +69,7 @@ def test_a_sweep_on_slurm_survives_preemption_and_a_killed_job(cluster, tmp_path
         slurm.wait_for(
             "seeds on both nodes", lambda: len(set(seeds_begun(tmp_path))) == 2
         )
-        state = rsbench("status", "sweep", cwd=tmp_path).stdout
+        state = rsbench("status", "sweep").stdout
         assert re.search(r"2 running, 2 missing", state), state
         (_, out_of_time), (_, killed) = sorted(set(seeds_begun(tmp_path)))
         os.kill(out_of_time, signal.SIGUSR2)  # what Slurm sends before time is up
@@ -92,15 +93,11 @@ def test_a_sweep_on_slurm_survives_preemption_and_a_killed_job(cluster, tmp_path
     # The job that was put back went on by itself; the other one is missing, and said to be.
     assert sweep.returncode == 1 and "1 of 4 runs are not finished" in err, err
     assert len(curves_of(tmp_path / "sweep")) == 3 and out.count("| dawdler") >= 3
-    before = {
-        run.folder.name: run.info["id"] for run in results.find(tmp_path / "sweep")
-    }
+    before = {run.folder.name: run.info.id for run in find_records(tmp_path / "sweep")}
 
-    done = rsbench(*command, cwd=tmp_path, env=environment, timeout=240)
+    done = rsbench(*command, env=environment, timeout=240)
     assert done.returncode == 0, done.stderr
-    after = {
-        run.folder.name: run.info["id"] for run in results.find(tmp_path / "sweep")
-    }
+    after = {run.folder.name: run.info.id for run in find_records(tmp_path / "sweep")}
     assert before.items() < after.items()  # finished runs are left as they are
     assert curves_of(tmp_path / "sweep") == curves_of(local / "sweep")
     assert (

@@ -15,11 +15,10 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from conftest import SMALL, rsbench, wait_for
 
-from rsbench.store import record as results
-
-pytestmark = pytest.mark.slow
+from rsbench.report import FILES
+from rsbench.store.record import find_records
+from tests.helpers import SMALL, wait_for
 
 SWEEP = ("-m", "method=lean,class_soft,svm_ff", *SMALL)
 
@@ -233,6 +232,19 @@ def check_store(uri, experiment, jobs, parents=1):
         )
         files = {file.path for file in client.list_artifacts(child.info.run_id)}
         assert files == {"classes.csv", "curves.csv", "run.json", "summary.json"}
+    for run in found:
+        if run not in children:
+            files = {file.path for file in client.list_artifacts(run.info.run_id)}
+            assert files == set(FILES)
+
+
+def test_a_server_gets_everything_and_the_command_leads_to_it(rsbench, server):
+    uri = f"http://127.0.0.1:{server}"
+    done = rsbench(*SWEEP, f"tracking.uri={uri}", "tracking.experiment=everything")
+    assert done.returncode == 0, done.stderr
+    assert "could not be reached" not in done.stderr + done.stdout
+    assert f"{uri}/#/experiments/" in done.stdout
+    check_store(uri, "everything", 3)
 
 
 ONCE = {"MLFLOW_HTTP_REQUEST_MAX_RETRIES": "0"}
@@ -254,27 +266,29 @@ TROUBLES = {
 
 
 @pytest.mark.parametrize("name", TROUBLES)
-def test_a_troubled_server_has_everything_once_after_track(name, server, tmp_path):
+def test_a_troubled_server_has_everything_once_after_track(
+    rsbench, name, server, tmp_path
+):
     trouble, patience = TROUBLES[name]
     experiment = name.replace(" ", "_")
     with proxy(server, trouble) as between:
         target = (f"tracking.uri={between.uri}", f"tracking.experiment={experiment}")
-        done = rsbench(*SWEEP, *target, cwd=tmp_path, env=patience, timeout=300)
+        done = rsbench(*SWEEP, *target, env=patience, timeout=300)
         assert done.returncode == 0, done.stderr
-        assert len(results.find(tmp_path)) == 3
+        assert len(find_records(tmp_path)) == 3
         if name != "every third fails when it was done":  # which patience overcomes
             assert "python -m rsbench track" in done.stdout + done.stderr
         if not name.startswith("every"):
             between.trouble = lambda n: None
         for _ in range(2):  # the second adds nothing
-            sent = rsbench("track", "outputs", cwd=tmp_path, timeout=300)
+            sent = rsbench("track", "outputs", timeout=300)
             assert sent.returncode == 0, sent.stderr
             between.trouble = lambda n: None
             check_store(between.uri, experiment, 3)
 
 
-def test_sending_twice_at_once_sends_once(server, tmp_path):
-    assert rsbench(*SWEEP, "tracking=none", cwd=tmp_path).returncode == 0
+def test_sending_twice_at_once_sends_once(rsbench, server, tmp_path):
+    assert rsbench(*SWEEP, "tracking=none").returncode == 0
     command = [
         sys.executable,
         "-m",
@@ -299,15 +313,21 @@ SIXTEEN = ("-m", "learner.C=0.01,0.02,0.05,0.1,0.2,0.5,1,2", "method=lean,ellips
 
 
 @pytest.mark.parametrize("server", ["postgresql"], indirect=True)
-def test_sixteen_jobs_at_once_are_on_a_server_once(server, tmp_path):
+def test_sixteen_jobs_at_once_are_on_a_server_once(rsbench, server):
     uri = f"http://127.0.0.1:{server}"
     done = rsbench(
         *SIXTEEN,
         f"tracking.uri={uri}",
         "tracking.experiment=sixteen",
-        cwd=tmp_path,
         timeout=300,
     )
     assert done.returncode == 0, done.stderr
-    assert rsbench("track", "outputs", cwd=tmp_path, timeout=300).returncode == 0
+    assert rsbench("track", "outputs", timeout=300).returncode == 0
     check_store(uri, "sixteen", 16)
+
+
+def test_sixteen_jobs_at_once_are_in_a_fresh_store_once(rsbench, tmp_path):
+    done = rsbench(*SIXTEEN, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert "could not be reached" not in done.stdout + done.stderr
+    check_store(f"sqlite:///{tmp_path}/outputs/mlflow.db", "rsbench", 16)

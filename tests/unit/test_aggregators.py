@@ -1,11 +1,14 @@
 """Relevance from hand-made votes."""
 
+import copy
 import logging
 
 import numpy as np
 import pytest
 
 from rsbench.aggregators import ClassSoft, ClassThreshold, CrossClasses, Ones, Sample
+from rsbench.core.components import Told
+from rsbench.errors import UserError
 
 EPS = 1e-10
 # Two classes; feature 3 is never marked.
@@ -182,5 +185,80 @@ def test_theta_auto_outside_a_run_says_what_to_do():
 @pytest.mark.parametrize("make", ALL)
 def test_irrelevant_must_be_above_zero(make):
     for value in (0, -1.0, float("nan")):
-        with pytest.raises(ValueError, match="irrelevant"):
-            make(irrelevant=value)
+        with pytest.raises(UserError, match="irrelevant"):
+            make(irrelevant=value).check_params()
+
+
+@pytest.mark.parametrize("theta", [-1, "five", True])
+def test_theta_must_be_a_number_from_zero_on(theta):
+    with pytest.raises(UserError, match="theta=.* expected a number from 0 on"):
+        ClassThreshold(theta=theta).check_params()
+
+
+def test_a_learner_is_told_what_its_relevance_was_made_of():
+    assert Ones().told == Told.NOTHING
+    assert Sample().told == Told.VOTES
+    for make in ALL[1:]:
+        assert make(scope="teacher").told == Told.CLASS_VOTES
+        assert make(scope="seen").told == Told.VOTES
+
+
+def test_what_a_copy_sees_is_its_own():
+    aggregator = ClassSoft(scope="seen").fit(Z, Y)
+    before = aggregator.relevance(Z, Y)
+    copied = copy.copy(aggregator)
+    copied.see(Z, Y)
+    np.testing.assert_array_equal(aggregator.relevance(Z, Y), before)
+    assert (copied.relevance(Z, Y) != before).any()
+
+
+def test_fit_forgets_what_was_fitted_and_seen():
+    for scope in ("teacher", "seen"):
+        aggregator = ClassSoft(scope=scope).fit(1 - Z, Y)
+        aggregator.see(1 - Z, Y)
+        np.testing.assert_array_equal(
+            aggregator.fit(Z, Y).relevance(Z, Y),
+            ClassSoft(scope=scope).fit(Z, Y).relevance(Z, Y),
+        )
+
+
+class FitsOnMarkedSamples(ClassSoft):
+    """Changes `fit`, so that `partial_fit` would no longer do the same in parts."""
+
+    def fit(self, Z, y):
+        marked = Z.any(axis=1)
+        return super().fit(Z[marked], y[marked])
+
+
+class DoublesRelevance(ClassSoft):
+    def relevance(self, Z, y):
+        return 2 * super().relevance(Z, y)
+
+
+def test_a_subclass_loses_the_shortcuts_of_what_it_changes():
+    assert ClassSoft().partial_fit is not None and ClassSoft().see is not None
+    assert FitsOnMarkedSamples().partial_fit is None
+    assert DoublesRelevance().see is None
+    np.testing.assert_array_equal(
+        FitsOnMarkedSamples().fit(Z, Y).relevance(Z, Y),
+        ClassSoft().fit(Z, Y).relevance(Z, Y),
+    )
+
+
+def test_a_tuned_subclass_tries_candidates_of_its_own_class():
+    class Stricter(ClassThreshold):
+        pass
+
+    tried = []
+    Stricter().tune(lambda candidate, n: tried.append(type(candidate)) or 0.0)
+    assert set(tried) == {Stricter}
+
+
+def test_teachers_have_to_be_fitted():
+    with pytest.raises(UserError, match="ClassSoft: scope=teacher needs fit"):
+        ClassSoft().relevance(Z, Y)
+
+
+def test_parameters_show():
+    shown = "ClassSoft(normalize='none', scope='seen', irrelevant=1e-10)"
+    assert repr(ClassSoft("none", scope="seen")) == shown

@@ -6,10 +6,21 @@ import numpy as np
 import pytest
 
 from rsbench.aggregators import ClassSoft, Sample
-from rsbench.core.experiment import run_seed
+from rsbench.core.experiment import Setup, run_seed
 from rsbench.core.seeds import stream
-from rsbench.corruptions import ANNOTATIONS, Budget, Full, Noisy, Random, Shuffled
+from rsbench.corruptions import (
+    Budget,
+    Full,
+    Noisy,
+    Random,
+    Shuffled,
+    rsbench_corruptions,
+)
+from rsbench.datasets import Synthetic
 from rsbench.errors import UserError
+from rsbench.learners import Ellipsotron, Lean
+from rsbench.preprocessors import Identity
+from rsbench.protocols import PerClass
 
 
 @pytest.fixture
@@ -17,8 +28,12 @@ def Z(rng):
     return rng.random((400, 20)) < 0.3
 
 
-def test_full_changes_nothing(Z, rng):
+def test_full_changes_nothing_and_says_so(Z, rng):
     assert Full()(Z, rng) is Z
+    changing = [
+        name for name, cls in rsbench_corruptions().items() if cls.changes_votes
+    ]
+    assert changing == ["shuffled", "random", "budget", "noisy"]
 
 
 def test_shuffled_keeps_every_annotation_whole(Z, rng):
@@ -76,7 +91,7 @@ def test_noise_loses_and_adds_marks_at_its_rates(Z, rng):
     assert Noisy(miss=1)(Z, rng).sum() == 0 and Noisy(err=1)(Z, rng).all()
 
 
-@pytest.mark.parametrize("make", ANNOTATIONS.values())
+@pytest.mark.parametrize("make", rsbench_corruptions().values())
 def test_votes_that_could_not_be_given_stay_so_and_inputs_are_untouched(make, Z, rng):
     votes = np.where(rng.random(Z.shape) < 0.2, np.nan, Z)
     before = votes.copy()
@@ -88,51 +103,49 @@ def test_votes_that_could_not_be_given_stay_so_and_inputs_are_untouched(make, Z,
 @pytest.mark.parametrize("bad", [{"marks": 0}, {"samples": 1.5}, {"samples": -0.1}])
 def test_senseless_budgets_are_refused(bad):
     with pytest.raises(UserError, match=f"annotation.{next(iter(bad))}"):
-        Budget(**bad)
+        Budget(**bad).check_params()
 
 
 def test_senseless_noise_is_refused():
     with pytest.raises(UserError, match=r"annotation.err=2"):
-        Noisy(err=2)
+        Noisy(err=2).check_params()
 
 
-@pytest.mark.parametrize(
-    "annotation",
-    [
-        {"name": "shuffled"},
-        {"name": "noisy", "miss": 0.5},
-        {"name": "budget", "marks": 2},
-    ],
-)
-def test_corruptions_change_rich_learners_and_leave_lean_alone(spec, annotation):
-    def curve(learner, annotation):
-        made = spec(learner={"name": learner}, annotation=annotation)
-        return [row["test_loss"] for row in run_seed(made, made.load(), 0).rows]
-
-    assert curve("lean", annotation) == curve("lean", {"name": "full"})
-    assert curve("ellipsotron", annotation) != curve("ellipsotron", {"name": "full"})
-    assert curve("ellipsotron", annotation) == curve("ellipsotron", annotation)
+def few_shot(learner, corruption):
+    return Setup(
+        learner=learner,
+        aggregator=Sample(),
+        preprocessor=Identity(),
+        protocol=PerClass(4),
+        annotation=corruption,
+    )
 
 
-def test_nobody_annotated_is_lean(spec):
-    def curve(learner, annotation):
-        made = spec(learner={"name": learner}, annotation=annotation)
-        return [row["test_loss"] for row in run_seed(made, made.load(), 0).rows]
+def losses(learner, corruption):
+    result = run_seed(few_shot(learner, corruption), Synthetic().load(), 0)
+    return [row["test_loss"] for row in result.rows]
 
+
+@pytest.mark.parametrize("corruption", [Shuffled(), Noisy(miss=0.5), Budget(marks=2)])
+def test_corruptions_change_rich_learners_and_leave_lean_alone(corruption):
+    assert losses(Lean(), corruption) == losses(Lean(), Full())
+    assert losses(Ellipsotron(), corruption) != losses(Ellipsotron(), Full())
+    assert losses(Ellipsotron(), corruption) == losses(Ellipsotron(), corruption)
+
+
+def test_nobody_annotated_is_lean():
     np.testing.assert_allclose(
-        curve("ellipsotron", {"name": "budget", "samples": 0.0}),
-        curve("lean", {"name": "full"}),
+        losses(Ellipsotron(), Budget(samples=0.0)),
+        losses(Lean(), Full()),
         rtol=1e-5,
     )  # features are in single precision
 
 
-def test_test_samples_annotations_are_never_dealt_out(spec):
-    made = spec(annotation={"name": "shuffled"})
-    data = made.load()
-    _, test = made.build("protocol").plan(data.y, data.test, stream(0, "plan"))
+def test_test_samples_annotations_are_never_dealt_out():
+    setup = few_shot(Ellipsotron(), Shuffled())
+    data = Synthetic().load()
+    _, test = setup.protocol.plan(data.y, data.test, stream(0, "plan"))
     Z = data.Z.copy()
     Z[test] = ~Z[test]
-    assert (
-        run_seed(made, data, 0).rows
-        == run_seed(made, dataclasses.replace(data, Z=Z), 0).rows
-    )
+    other = dataclasses.replace(data, Z=Z)
+    assert run_seed(setup, data, 0).rows == run_seed(setup, other, 0).rows

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from conftest import ATTRIBUTES, write_numbered
 
 from rsbench.core.data import check_data
 from rsbench.datasets import CUB
@@ -10,6 +9,7 @@ from rsbench.datasets import cub_files as files
 from rsbench.datasets.splits import split_classes
 from rsbench.errors import UserError
 from rsbench.files.cache import Cache
+from tests.small_data import ATTRIBUTES, write_numbered
 
 SPLIT = [2, 2, 2]
 
@@ -228,14 +228,11 @@ def test_not_visible_is_dropped_from_class_counts(make_cub):
 def test_the_annotations_are_cached_by_content(make_cub, monkeypatch):
     root = make_cub()
     first = files.read_table(root)
-    real = files.read_annotations
-    monkeypatch.setattr(
-        files, "read_annotations", lambda *args: pytest.fail("read again")
-    )
-    again = files.read_table(root)
+    with monkeypatch.context() as patch:
+        patch.setattr(files, "read_annotations", lambda *args: pytest.fail("again"))
+        again = files.read_table(root)
     np.testing.assert_array_equal(again.present, first.present)
     np.testing.assert_array_equal(again.certainty, first.certainty)
-    monkeypatch.setattr(files, "read_annotations", real)
     path = root / "attributes" / "image_attribute_labels.txt"
     path.write_text(
         path.read_text()

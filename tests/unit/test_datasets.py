@@ -3,12 +3,11 @@
 import numpy as np
 import pytest
 
+from rsbench.core import experiment
 from rsbench.core.data import check_data, identity
-from rsbench.core.experiment import Spec
 from rsbench.datasets import CUB, SUN, Arrays, Synthetic
 from rsbench.datasets.cub import GROUPS
 from rsbench.errors import UserError
-from rsbench.plugins import registry
 
 
 @pytest.fixture(autouse=True)
@@ -128,9 +127,7 @@ def good(**changes):
 
 def load(path):
     """The data as a run loads and checks them."""
-    return Spec(
-        registry.load(), {"dataset": {"name": "arrays", "path": str(path)}}
-    ).load()
+    return experiment.load(Arrays(str(path)), None, str(path))
 
 
 def test_npz_and_folder_hold_the_same_data(tmp_path):

@@ -1,9 +1,9 @@
-"""The blocked engine against the plain loop, one sample at a time."""
+"""Every way of the engine against what it promises, one sample at a time."""
 
+import functools
 import os
 import subprocess
 import sys
-from unittest import mock
 
 import numpy as np
 import pytest
@@ -11,22 +11,27 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rsbench.learners import SVMFF, Ellipsotron, FeatureScaling, Lean, engine
-from rsbench.learners.engine import block_size, learn
+from rsbench.learners.blocked import CorrectedScores, SummedScores, learn_in_blocks
+from rsbench.learners.bounded import learn_with_bounds
+from rsbench.learners.engine import block_size, learn, learn_one_by_one
 
-#: The engine's ways to keep a block's scores, by what it takes for small and for large weights.
-WAYS = {"few": (10**9, 10**9), "each step": (0, 10**9), "bounds": (0, 0)}
+#: The engine's ways to learn in blocks, each of which it takes for some shapes only.
+WAYS = {
+    "summed": functools.partial(learn_in_blocks, keep=SummedScores),
+    "corrected": functools.partial(learn_in_blocks, keep=CorrectedScores),
+    "bounds": learn_with_bounds,
+}
 ways = st.sampled_from(list(WAYS))
 
 
-def learn_in(way, *args):
-    """Learn in one of the engine's ways, whatever the shape."""
-    small, large = WAYS[way]
-    with mock.patch.multiple(engine, _SMALL=small, _LARGE=large):
-        return learn(*args)
+def learn_in(way, W, y, score, step, predict, tau, block):
+    """Learn in one of the engine's ways, whatever the shape; `block` may leave the size to the engine."""
+    size = block or block_size(W, len(y))
+    return WAYS[way](W, y, score, step, predict, tau, size)
 
 
 def plain(W, y, score, step, predict, tau):
-    """What `learn` promises, as plainly as it can be said."""
+    """What every way promises, as plainly as it can be said."""
     margins = []
     for i, pos in enumerate(y):
         others = np.arange(len(W)) != pos
@@ -62,6 +67,23 @@ def labels(rng, n, classes, repeated):
     return np.sort(drawn) if repeated else drawn
 
 
+def whole_numbers(rng, shape, started):
+    """Samples, relevance and first weights with no rounding, but ties in abundance."""
+    classes, d, n = shape
+    X = rng.integers(-2, 3, (n, d)).astype(float)
+    R = rng.integers(0, 3, (n, d)).astype(float)
+    return X, R, rng.integers(-1, 2, (classes, d)) * 0.25 * started
+
+
+def power_of_two(loss, squared_norm):
+    """A step that leaves whole numbers of eighths."""
+    if squared_norm == 0:
+        return 0.0
+    if loss < 1.5:
+        return 0.25
+    return 0.125 if loss < 4 else -0.125
+
+
 @settings(deadline=None, max_examples=200)
 @given(
     ways,
@@ -76,33 +98,65 @@ def test_with_exact_arithmetic_blocks_are_the_plain_loop_to_the_bit(
     way, shape, block, kind, repeated, started, seed
 ):
     """Small whole numbers and steps by powers of two have no rounding, but ties in abundance."""
-    classes, d, n = shape
     rng = np.random.default_rng(seed)
-    X, R = (
-        rng.integers(-2, 3, (n, d)).astype(float),
-        rng.integers(0, 3, (n, d)).astype(float),
-    )
-    y = labels(rng, n, classes, repeated)
-    start = rng.integers(-1, 2, (classes, d)) * 0.25 * started
+    X, R, start = whole_numbers(rng, shape, started)
+    y = labels(rng, len(X), len(start), repeated)
     one, two = start.copy(), start.copy()
-
-    def tau(loss, squared_norm):
-        return (
-            0.0
-            if squared_norm == 0
-            else 0.25
-            if loss < 1.5
-            else 0.125
-            if loss < 4
-            else -0.125
-        )
-
     score, step, predict = rows(kind, X, R)
-    expected = plain(one, y, score, step, predict, tau)
-    np.testing.assert_array_equal(
-        learn_in(way, two, y, score, step, predict, tau, block), expected
-    )
+    expected = plain(one, y, score, step, predict, power_of_two)
+    found = learn_in(way, two, y, score, step, predict, power_of_two, block)
+    np.testing.assert_array_equal(found, expected)
     np.testing.assert_array_equal(two, one)
+
+
+@settings(deadline=None, max_examples=50)
+@given(
+    shapes,
+    st.sampled_from(["lean", "scaling", "ellipsotron"]),
+    st.sampled_from([learn, learn_one_by_one]),
+    seeds,
+)
+def test_what_the_engine_picks_is_what_it_promises_to_the_bit(
+    shape, kind, learn_it, seed
+):
+    rng = np.random.default_rng(seed)
+    X, R, start = whole_numbers(rng, shape, started=True)
+    y = labels(rng, len(X), len(start), repeated=False)
+    one, two = start.copy(), start.copy()
+    score, step, predict = rows(kind, X, R)
+    expected = plain(one, y, score, step, predict, power_of_two)
+    found = learn_it(two, y, score, step, predict, power_of_two)
+    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(two, one)
+
+
+@pytest.mark.parametrize(
+    ("shape", "n", "dtype", "way"),
+    [
+        ((10, 900), 96, np.float64, "learn_one_by_one"),
+        ((60, 40), 96, np.float64, SummedScores),
+        ((60, 40), 15, np.float64, "learn_one_by_one"),
+        ((400, 300), 96, np.float64, CorrectedScores),
+        ((1000, 1000), 96, np.float64, "learn_with_bounds"),
+        ((1000, 1000), 31, np.float64, CorrectedScores),
+        ((1000, 1000), 96, np.float32, CorrectedScores),
+    ],
+)
+def test_each_shape_is_learned_in_its_way(shape, n, dtype, way, monkeypatch):
+    """By what docs/speed.md has measured to be the fastest."""
+    taken = []
+
+    def noting(name):
+        def note(W, y, score, step, predict, tau, size=None, keep=name):
+            taken.append(keep)
+
+        return note
+
+    for name in ("learn_one_by_one", "learn_in_blocks", "learn_with_bounds"):
+        monkeypatch.setattr(engine, name, noting(name))
+    X = np.zeros((n, shape[1]), dtype)
+    learn(np.zeros(shape, dtype), np.zeros(n, int), X, X, X, Lean().tau)
+    assert taken == [way]
 
 
 @settings(deadline=None, max_examples=200)
@@ -239,17 +293,23 @@ def test_samples_that_are_next_to_nothing(rng):
 
 
 @pytest.mark.parametrize("block", [1, 16])
-def test_single_precision_samples_leave_double_precision_weights_precise(block, rng):
+@pytest.mark.parametrize("way", ["one by one", *WAYS])
+def test_single_precision_samples_leave_double_precision_weights_precise(
+    way, block, rng
+):
     X, y = rng.normal(size=(60, 6)).astype(np.float32), rng.integers(8, size=60)
     one, two = np.zeros((8, 6)), np.zeros((8, 6))
     exact = X.astype(np.float64)
     plain(one, y, exact, exact, exact, Lean().tau)
-    learn(two, y, X, X, X, Lean().tau, block)
+    if way == "one by one":
+        learn_one_by_one(two, y, X, X, X, Lean().tau)
+    else:
+        learn_in(way, two, y, X, X, X, Lean().tau, block)
     np.testing.assert_allclose(two, one, atol=1e-12)
 
 
 @pytest.mark.parametrize("kind", ["lean", "scaling", "ellipsotron"])
-@pytest.mark.parametrize("way", ["few", "each step"])
+@pytest.mark.parametrize("way", ["summed", "corrected"])
 @pytest.mark.parametrize("block", [None, 7, 64])
 def test_single_precision_predicts_the_same(kind, way, block, rng):
     n, d, classes = 300, 40, 20
@@ -277,12 +337,13 @@ def test_steps_too_small_for_single_precision_are_still_taken(level, rng):
     one, two = np.zeros((4, 6), np.float32), np.zeros((4, 6), np.float32)
     tau = Lean(variant="pa").tau
     plain(one, y, X, step, X, tau)
-    learn_in("each step", two, y, X, step, X, tau, 8)
+    learn_in("corrected", two, y, X, step, X, tau, 8)
     assert np.abs(one).max() > 0.1
     np.testing.assert_allclose(two, one, rtol=1e-3, atol=1e-3)
 
 
-def test_no_tau_is_asked_for_without_a_loss_and_each_sample_asks_once(rng):
+@pytest.mark.parametrize("way", WAYS)
+def test_no_tau_is_asked_for_without_a_loss_and_each_sample_asks_once(way, rng):
     X, y = rng.normal(size=(50, 8)), rng.integers(5, size=50)
     asked = []
 
@@ -290,9 +351,8 @@ def test_no_tau_is_asked_for_without_a_loss_and_each_sample_asks_once(rng):
         asked.append((loss, squared_norm))
         return 0.5
 
-    one, sixteen = (
-        learn(np.zeros((5, 8)), y, X, X, X, tau, block) for block in (1, 16)
-    )
+    one = learn_one_by_one(np.zeros((5, 8)), y, X, X, X, tau)
+    sixteen = learn_in(way, np.zeros((5, 8)), y, X, X, X, tau, 16)
     assert len(asked) == 2 * (one < 1).sum() < 100
     first, second = np.split(np.array(asked), 2)
     np.testing.assert_allclose(first[:, 0], 1 - one[one < 1])

@@ -1,32 +1,53 @@
 """One run: curves recomputed from scratch, paired seeds, and annotations kept away from predictions."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
-from rsbench import hookimpl
+from rsbench.aggregators import (
+    ClassSoft,
+    ClassThreshold,
+    CrossClasses,
+    Ones,
+    Sample,
+)
+from rsbench.core.components import Told
 from rsbench.core.data import Data
-from rsbench.core.experiment import Spec, rich_supervision, run_seed
+from rsbench.core.experiment import Setup, load, read_only, run_seed
 from rsbench.core.seeds import stream
+from rsbench.core.supervision import rich_supervision
+from rsbench.corruptions import Full
 from rsbench.errors import UserError
-from rsbench.learners import Lean
-from rsbench.plugins import registry
-from rsbench.plugins.registry import Registry
-from rsbench.protocols import PerClass
+from rsbench.learners import SVMFF, Ellipsotron, FeatureScaling, Lean, SVMFFBatch
+from rsbench.preprocessors import L2, Center, Identity, Standardize
+from rsbench.protocols import PerClass, Stream
 
 METHODS = {
-    "lean": ("lean", "none"),
-    "feature_scaling": ("feature_scaling", "sample"),
-    "ellipsotron": ("ellipsotron", "sample"),
-    "class_soft": ("ellipsotron", "class_soft"),
-    "cross_classes": ("ellipsotron", "cross_classes"),
-    "svm_ff": ("svm_ff", "none"),
-    "svm_ff_batch": ("svm_ff_batch", "none"),
+    "lean": (Lean(), Ones()),
+    "feature_scaling": (FeatureScaling(), Sample()),
+    "ellipsotron": (Ellipsotron(), Sample()),
+    "class_soft": (Ellipsotron(), ClassSoft()),
+    "cross_classes": (Ellipsotron(), CrossClasses()),
+    "svm_ff": (SVMFF(), Ones()),
+    "svm_ff_batch": (SVMFFBatch(), Ones()),
 }
 
 
-def method(name):
+def setup(name="ellipsotron", **changes):
+    """The components of a method; four samples per class, everything else as it comes."""
     learner, aggregator = METHODS[name]
-    return {"learner": {"name": learner}, "aggregator": {"name": aggregator}}
+    parts = {
+        "learner": learner,
+        "aggregator": aggregator,
+        "preprocessor": Identity(),
+        "protocol": PerClass(4),
+        "annotation": Full(),
+    }
+    return Setup(**{**parts, **changes})
+
+
+MASK = PerClass(4, test="mask")
 
 
 def data(seed=0, n=60, d=6, k=3, mask=False):
@@ -47,10 +68,10 @@ def columns(result, *names):
     return np.array([[row[name] for name in names] for row in result.rows])
 
 
-def test_curves_are_those_of_a_naive_loop(spec):
+def test_curves_are_those_of_a_naive_loop():
     """Every column of curves.csv, recomputed with scalars from the definitions."""
     sample = data()
-    rows = run_seed(spec(**method("ellipsotron")), sample, seed=3).rows
+    rows = run_seed(setup("ellipsotron"), sample, seed=3).rows
     steps, test = PerClass(4).plan(sample.y, None, stream(3, "plan"))
     W = np.zeros((3, 6))
     errors, losses, online_errors, online_losses = [], [], [], []
@@ -87,13 +108,9 @@ def test_curves_are_those_of_a_naive_loop(spec):
         assert row == pytest.approx(expected, rel=1e-12)
 
 
-def test_before_learning_everything_is_a_tie_and_ties_are_errors(spec):
-    rows = run_seed(
-        spec(protocol={"name": "per_class", "samples_per_class": 1}), data(k=3), seed=0
-    ).rows
-    first = run_seed(
-        spec(protocol={"name": "stream", "test_at": [1]}), data(k=3), seed=0
-    ).rows[0]
+def test_before_learning_everything_is_a_tie_and_ties_are_errors():
+    rows = run_seed(setup(protocol=PerClass(1)), data(k=3), seed=0).rows
+    first = run_seed(setup(protocol=Stream((1,))), data(k=3), seed=0).rows[0]
     assert first["online_error"] == 1 and first["online_loss"] == 1
     assert rows[0]["online_error"] >= 1 / 3
 
@@ -119,34 +136,11 @@ class OtherRecorder(Recorder):
     diary: list = []
 
 
-def recorders():
-    class Plugin:
-        @hookimpl
-        def rsbench_learners(self):
-            return {"one": Recorder, "two": OtherRecorder}
-
-    made = Registry()
-    for kind in registry.KINDS:
-        module = __import__(f"rsbench.{kind}s", fromlist=["x"])
-        made.add(module.__name__, lambda module=module: module)
-    made.add("recorders", Plugin)
-    assert not made.broken
-    return made
-
-
-def test_methods_see_the_same_split_and_order_within_a_seed(spec):
-    made = recorders()
-    for cls, name, aggregator in (
-        (Recorder, "one", "class_soft"),
-        (OtherRecorder, "two", "none"),
-    ):
-        cls.diary.clear()
-        config = {
-            **spec().config,
-            "learner": {"name": name},
-            "aggregator": {"name": aggregator},
-        }
-        run_seed(Spec(made, config), data(), seed=1)
+def test_methods_see_the_same_split_and_order_within_a_seed():
+    for learner, aggregator in ((Recorder(), ClassSoft()), (OtherRecorder(), Ones())):
+        learner.diary.clear()
+        made = setup(learner=learner, aggregator=aggregator)
+        run_seed(made, data(), seed=1)
     assert len(Recorder.diary) == len(OtherRecorder.diary) == 8
     for one, two in zip(Recorder.diary, OtherRecorder.diary, strict=True):
         assert one[0] == two[0]
@@ -155,88 +149,76 @@ def test_methods_see_the_same_split_and_order_within_a_seed(spec):
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_permuting_the_test_set_changes_nothing(name, spec, rng):
+def test_permuting_the_test_set_changes_nothing(name, rng):
     sample = data(mask=True)
     order = np.concatenate([np.arange(30), 30 + rng.permutation(30)])
     shuffled = Data(
         X=sample.X[order], y=sample.y[order], Z=sample.Z[order], test=sample.test
     )
-    made = spec(
-        **method(name),
-        protocol={"name": "per_class", "samples_per_class": 4, "test": "mask"},
-    )
-    for one, two in zip(
-        run_seed(made, sample, 0).rows, run_seed(made, shuffled, 0).rows, strict=True
-    ):
-        assert one == pytest.approx(two, rel=1e-12)
+    made = setup(name, protocol=MASK)
+    one = run_seed(made, sample, 0).rows
+    two = run_seed(made, shuffled, 0).rows
+    for a, b in zip(one, two, strict=True):
+        assert a == pytest.approx(b, rel=1e-12)
 
 
-@pytest.mark.parametrize("scope", ["teacher", "seen"])
 @pytest.mark.parametrize(
-    "aggregator", ["sample", "class_soft", "class_threshold", "cross_classes"]
+    "aggregator",
+    [
+        Sample(),
+        ClassSoft(),
+        ClassSoft(scope="seen"),
+        ClassThreshold(2),
+        ClassThreshold(2, scope="seen"),
+        CrossClasses(),
+        CrossClasses(scope="seen"),
+    ],
+    ids=repr,
 )
-def test_annotations_of_test_samples_change_nothing(aggregator, scope, spec):
+def test_annotations_of_test_samples_change_nothing(aggregator):
     sample = data(mask=True)
-    config = (
-        {"name": aggregator}
-        if aggregator == "sample"
-        else {"name": aggregator, "scope": scope}
-    )
-    if aggregator == "class_threshold":
-        config["theta"] = 2
-    made = spec(
-        aggregator=config,
-        protocol={"name": "per_class", "samples_per_class": 4, "test": "mask"},
-    )
-    other = Data(
-        **{**vars(sample), "Z": np.where(sample.test[:, None], ~sample.Z, sample.Z)}
-    )
+    made = setup(aggregator=aggregator, protocol=MASK)
+    flipped = np.where(sample.test[:, None], ~sample.Z, sample.Z)
+    other = dataclasses.replace(sample, Z=flipped)
     assert run_seed(made, sample, 0).rows == run_seed(made, other, 0).rows
 
 
-def test_annotations_reach_only_learners_that_ask(spec):
+def test_annotations_reach_only_learners_that_ask():
     sample = data()
-    other = Data(**{**vars(sample), "Z": ~sample.Z})
+    other = dataclasses.replace(sample, Z=~sample.Z)
     for name in METHODS:
-        made = spec(**method(name))
+        made = setup(name)
         same = run_seed(made, sample, 0).rows == run_seed(made, other, 0).rows
         # Where every feature is marked by someone, cross-classes is lean whatever the votes.
         assert same == (name in ("lean", "cross_classes")), name
 
 
-def test_online_error_comes_from_features_without_annotations(spec):
+def test_online_error_comes_from_features_without_annotations():
     """If an annotation reached the prediction, perfect marks would make a blind learner see."""
     rng = np.random.default_rng(0)
     y = np.arange(200) % 2
     noise = rng.random((200, 2))
     oracle = Data(X=noise, y=y, Z=np.eye(2)[y])
     for name in ("feature_scaling", "ellipsotron"):
-        made = spec(
-            **method(name), protocol={"name": "per_class", "samples_per_class": 60}
-        )
+        made = setup(name, protocol=PerClass(60))
         assert run_seed(made, oracle, 0).rows[-1]["online_error"] > 0.3
 
 
-def test_stream_steps_count_samples(spec):
-    made = spec(protocol={"name": "stream", "test_at": [3, 9, 20]})
-    result = run_seed(made, data(), 0)
+def test_stream_steps_count_samples():
+    result = run_seed(setup(protocol=Stream((3, 9, 20))), data(), 0)
     np.testing.assert_array_equal(
         columns(result, "step", "samples"), [[3, 3], [9, 9], [20, 20]]
     )
 
 
 @pytest.mark.parametrize("name", ["lean", "class_soft", "cross_classes"])
-def test_selected_classes_are_all_there_is(name, spec, rng):
+def test_selected_classes_are_all_there_is(name, rng):
     """Features and annotations of the classes left out change nothing."""
     sample = data(k=3)
-    made = spec(
-        **method(name),
-        protocol={"name": "per_class", "samples_per_class": 4, "classes": 2},
-    )
-    chosen = np.unique(
-        sample.y[PerClass(4, classes=2).plan(sample.y, None, stream(0, "plan"))[1]]
-    )
-    left_out = ~np.isin(sample.y, chosen)[:, None]
+    protocol = PerClass(4, classes=2)
+    made = setup(name, protocol=protocol)
+    tested = protocol.plan(sample.y, None, stream(0, "plan"))[1]
+    left_out = ~np.isin(sample.y, np.unique(sample.y[tested]))[:, None]
     # Feature 0 is marked in the classes left out only, or nowhere.
     silent = Data(X=sample.X, y=sample.y, Z=sample.Z & (np.arange(6) > 0))
     loud = Data(
@@ -248,96 +230,78 @@ def test_selected_classes_are_all_there_is(name, spec, rng):
     assert result.classes == 2 and result.rows == run_seed(made, loud, 0).rows
 
 
-def test_class_level_votes_come_from_the_whole_training_pool(spec):
+def test_class_level_votes_come_from_the_whole_training_pool():
     """Also from samples that the stream never draws."""
     sample = data(n=60, mask=True)
-    made = spec(
-        **method("class_soft"),
-        protocol={"name": "per_class", "samples_per_class": 2, "test": "mask"},
-    )
-    steps, _ = PerClass(2, test="mask").plan(sample.y, sample.test, stream(0, "plan"))
+    protocol = PerClass(2, test="mask")
+    made = setup("class_soft", protocol=protocol)
+    steps, _ = protocol.plan(sample.y, sample.test, stream(0, "plan"))
     never = np.setdiff1d(np.flatnonzero(~sample.test), np.concatenate(steps))
     Z = sample.Z.copy()
     Z[never] = ~Z[never]
-    assert (
-        run_seed(made, sample, 0).rows
-        != run_seed(made, Data(**{**vars(sample), "Z": Z}), 0).rows
-    )
+    other = dataclasses.replace(sample, Z=Z)
+    assert run_seed(made, sample, 0).rows != run_seed(made, other, 0).rows
 
 
-def test_theta_is_chosen_inside_the_training_pool(spec):
+def test_theta_is_chosen_inside_the_training_pool(rng):
     sample = data(n=180, mask=True)
-    made = spec(
-        aggregator={"name": "class_threshold", "theta": "auto"},
-        protocol={"name": "per_class", "samples_per_class": 4, "test": "mask"},
-    )
+    made = setup(aggregator=ClassThreshold("auto"), protocol=MASK)
     chosen = run_seed(made, sample, 0)
     assert 0 <= chosen.tuned["theta"] <= 9
-    rng = np.random.default_rng(1)
-    other = Data(
-        **{
-            **vars(sample),
-            "X": np.where(sample.test[:, None], rng.random(sample.X.shape), sample.X),
-        }
-    )
+    noise = np.where(sample.test[:, None], rng.random(sample.X.shape), sample.X)
+    other = dataclasses.replace(sample, X=noise)
     assert run_seed(made, other, 0).tuned == chosen.tuned
     with pytest.raises(UserError, match="20 samples per class"):
         run_seed(made, data(n=60, mask=True), 0)
 
 
-@pytest.mark.parametrize("preprocessor", ["none", "l2", "center", "standardize"])
-@pytest.mark.parametrize("fit_on", ["background", "seen"])
+@pytest.mark.parametrize(
+    "preprocessor",
+    [L2(), Center(), Center(fit_on="seen"), Standardize(), Standardize(fit_on="seen")],
+    ids=repr,
+)
 @pytest.mark.parametrize("name", ["lean", "svm_ff"])
-def test_every_preprocessor_runs(preprocessor, fit_on, name, spec):
-    fitted = preprocessor in ("center", "standardize")
-    config = {"name": preprocessor, **({"fit_on": fit_on} if fitted else {})}
-    rows = run_seed(spec(**method(name), preprocessor=config), data(), 0).rows
-    assert (
-        rows != run_seed(spec(**method(name)), data(), 0).rows or preprocessor == "none"
-    )
+def test_every_preprocessor_runs(preprocessor, name):
+    rows = run_seed(setup(name, preprocessor=preprocessor), data(), 0).rows
+    assert rows != run_seed(setup(name), data(), 0).rows
 
 
-def test_statistics_never_come_from_test_samples(spec):
+def test_statistics_never_come_from_test_samples():
     sample = data(mask=True)
-    made = spec(
-        preprocessor={"name": "standardize", "fit_on": "seen"},
-        protocol={"name": "per_class", "samples_per_class": 4, "test": "mask"},
-    )
+    made = setup(preprocessor=Standardize(fit_on="seen"), protocol=MASK)
     last = sample.X.copy()
     last[-1] *= 1000
     one = run_seed(made, sample, 0).rows
-    two = run_seed(made, Data(**{**vars(sample), "X": last}), 0).rows
+    two = run_seed(made, dataclasses.replace(sample, X=last), 0).rows
     for a, b in zip(one, two, strict=True):
         assert a["online_loss"] == b["online_loss"]
         assert abs(a["test_error"] - b["test_error"]) <= 1 / 30 + 1e-12
 
 
-def test_random_learners_take_their_seed_from_the_run(spec):
-    made = spec(learner={"name": "svm_ff_batch", "random_state": None})
-    assert (
-        made.learner(0).random_state
-        == made.learner(0).random_state
-        != made.learner(1).random_state
-    )
-    assert (
-        spec(learner={"name": "svm_ff_batch", "random_state": 5})
-        .learner(1)
-        .random_state
-        == 5
-    )
+def test_statistics_of_a_background_that_is_not_there_are_named():
+    sample = dataclasses.replace(data(), background=None)
+    with pytest.raises(UserError, match="preprocessor.fit_on=seen takes them from the"):
+        run_seed(setup(preprocessor=Center()), sample, 0)
 
 
-def test_theta_is_validated_on_samples_it_was_not_learned_from(spec):
+def test_random_learners_take_their_seed_from_the_run():
+    made = setup("svm_ff_batch")
+    one = made.new_learner(0).random_state
+    assert made.new_learner(0).random_state == one != made.new_learner(1).random_state
+    fixed = setup(learner=SVMFFBatch(random_state=5))
+    assert fixed.new_learner(1).random_state == 5
+
+
+def test_theta_is_validated_on_samples_it_was_not_learned_from():
     """Ten candidates, each taught ten samples per class and tested on the next ten."""
     OtherRecorder.diary.clear()
     sample = data(n=180, mask=True)
-    config = {
-        **spec().config,
-        "learner": {"name": "two"},
-        "aggregator": {"name": "class_threshold"},
-    }
-    config["protocol"] = {"name": "per_class", "samples_per_class": 1, "test": "mask"}
-    run_seed(Spec(recorders(), config), sample, 0)
+    made = setup(
+        learner=OtherRecorder(),
+        aggregator=ClassThreshold(),
+        protocol=PerClass(1, test="mask"),
+    )
+    run_seed(made, sample, 0)
     tried = OtherRecorder.diary[:20]
     pool = {row.tobytes() for row in sample.X[~sample.test]}
     for learned, tested in zip(tried[::2], tried[1::2], strict=True):
@@ -346,10 +310,14 @@ def test_theta_is_validated_on_samples_it_was_not_learned_from(spec):
         assert len(one) == len(two) == 30 and not one & two and one | two <= pool
 
 
-def test_scores_that_are_not_finite_end_the_run(spec, monkeypatch):
-    monkeypatch.setattr(Lean, "_scores", lambda self, X: np.full((len(X), 3), np.nan))
+class NotFinite(Lean):
+    def _scores(self, X):
+        return np.full((len(X), 3), np.nan)
+
+
+def test_scores_that_are_not_finite_end_the_run():
     with pytest.raises(UserError, match="not finite after 3 samples"):
-        run_seed(spec(**method("lean")), data(), 0)
+        run_seed(setup(learner=NotFinite()), data(), 0)
 
 
 def asking(signature):
@@ -378,14 +346,34 @@ def test_a_learner_asks_by_naming_an_argument(signature):
         ("*, gossip", "asks for 'gossip'"),
         ("*, relevence=None", "Did you mean 'relevance'"),
         ("*, view=None", "asks for 'view', which this version"),
+        ("*, brief=None", "asks for 'brief', which this version"),
+        ("*args", r"takes \*args: name what it wants"),
+        ("**kwargs", r"takes \*kwargs: name what it wants"),
     ],
 )
-def test_what_a_run_cannot_give_is_refused(signature, words):
+def test_what_a_run_cannot_give_is_refused_before_it_starts(signature, words):
     with pytest.raises(UserError, match=words):
-        rich_supervision(asking(signature))
-    briefed = type("Briefed", (Lean,), {"brief": lambda self, votes: None})()
-    with pytest.raises(UserError, match="asks for 'brief'"):
-        rich_supervision(briefed)
+        setup(learner=asking(signature)).check()
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("lean", Told.NOTHING),
+        ("ellipsotron", Told.VOTES),
+        ("class_soft", Told.CLASS_VOTES),
+        ("svm_ff", Told.VOTES),
+    ],
+)
+def test_what_a_method_is_told_follows_from_what_it_asks_for(name, told):
+    assert setup(name).told() == told
+
+
+def test_what_a_method_is_told_depends_on_its_aggregator():
+    assert setup(aggregator=Ones()).told() == Told.NOTHING
+    assert setup(aggregator=ClassSoft(scope="seen")).told() == Told.VOTES
+    assert setup("lean", aggregator=ClassSoft()).told() == Told.NOTHING
+    assert setup("svm_ff", aggregator=ClassSoft()).told() == Told.VOTES
 
 
 class Doubled(Lean):
@@ -429,10 +417,8 @@ class Minimal:
 
     def partial_fit(self, X, y, classes=None):
         if not hasattr(self, "sums"):
-            self.sums, self.counts = (
-                np.zeros((len(classes), X.shape[1])),
-                np.zeros(len(classes)),
-            )
+            self.sums = np.zeros((len(classes), X.shape[1]))
+            self.counts = np.zeros(len(classes))
         np.add.at(self.sums, y, X)
         np.add.at(self.counts, y, 1)
         return self
@@ -466,91 +452,119 @@ class FitReturnsNothing:
         return np.ones(Z.shape)
 
 
-def strangers():
-    class Plugin:
-        @hookimpl
-        def rsbench_learners(self):
-            classes = (Doubled, Biased, Scored, Short, Both, Minimal, Narrow)
-            return {cls.__name__.lower(): cls for cls in classes}
-
-        @hookimpl
-        def rsbench_protocols(self):
-            return {"plan_only": PlanOnly}
-
-        @hookimpl
-        def rsbench_aggregators(self):
-            return {"nothing": FitReturnsNothing}
-
-    made = recorders()
-    made.add("strangers", Plugin)
-    assert not made.broken
-    return made
-
-
-def test_a_learners_own_behaviour_is_what_is_measured(spec):
-    def rows(name):
-        config = {
-            **spec().config,
-            "learner": {"name": name},
-            "aggregator": {"name": "none"},
-        }
-        return run_seed(Spec(strangers(), config), data(), 0).rows
-
-    lean = rows("lean")
-    assert rows("doubled")[0]["online_loss"] != lean[0]["online_loss"]
-    assert (
-        rows("biased")[0]["online_error"]
-        == rows("scored")[0]["online_error"]
-        != lean[0]["online_error"]
-    )
-    with pytest.raises(UserError, match="Short.prequential gave shape"):
-        rows("short")
-    for one, two in zip(rows("both"), lean, strict=True):
-        assert one == pytest.approx(two)
-
-
-def test_components_that_keep_to_the_contract_need_nothing_else(spec):
-    config = {
-        **spec().config,
-        "learner": {"name": "minimal"},
-        "protocol": {"name": "plan_only"},
-    }
-    rows = run_seed(Spec(strangers(), config), data(), 0).rows
-    assert [row["step"] for row in rows] == [1, 2] and [
-        row["samples"] for row in rows
-    ] == [10, 30]
-    assert (
-        rows[-1]["online_error"] < 1 and rows[0]["online_loss"] >= 0.1
-    )  # the first prediction is a tie
-    config = {**spec().config, "aggregator": {"name": "nothing"}}
-    assert (
-        run_seed(Spec(strangers(), config), data(), 0).rows
-        == run_seed(spec(**method("lean")), data(), 0).rows
-    )
-
-
 class OneRow(FitReturnsNothing):
     def relevance(self, Z, y):
         return np.ones(Z.shape[1])
 
 
-def test_relevance_of_the_wrong_shape_is_named(spec, monkeypatch):
-    monkeypatch.setattr(FitReturnsNothing, "relevance", OneRow.relevance)
+class TransformOnly:
+    def transform(self, X):
+        return 2 * X
+
+
+def rows_of(learner, **changes):
+    return run_seed(
+        setup(learner=learner, aggregator=Ones(), **changes), data(), 0
+    ).rows
+
+
+def test_a_learners_own_behaviour_is_what_is_measured():
+    lean = rows_of(Lean())
+    assert rows_of(Doubled())[0]["online_loss"] != lean[0]["online_loss"]
+    biased = rows_of(Biased())[0]["online_error"]
+    assert biased == rows_of(Scored())[0]["online_error"] != lean[0]["online_error"]
+    with pytest.raises(UserError, match="Short.prequential gave shape"):
+        rows_of(Short())
+    for one, two in zip(rows_of(Both()), lean, strict=True):
+        assert one == pytest.approx(two)
+
+
+def test_tests_are_by_a_learners_own_scores_too():
+    """Not by its weights alone, which it has inherited."""
+    lean, biased, scored = (rows_of(cls()) for cls in (Lean, Biased, Scored))
+    for a, b, c in zip(lean, biased, scored, strict=True):
+        assert a["test_loss"] != b["test_loss"] == pytest.approx(c["test_loss"])
+
+
+def test_components_that_keep_to_the_contract_need_nothing_else():
+    rows = rows_of(Minimal(), protocol=PlanOnly())
+    assert [row["step"] for row in rows] == [1, 2]
+    assert [row["samples"] for row in rows] == [10, 30]
+    # The first prediction is a tie.
+    assert rows[-1]["online_error"] < 1 and rows[0]["online_loss"] >= 0.1
+    strange = run_seed(setup(aggregator=FitReturnsNothing()), data(), 0)
+    assert strange.rows == run_seed(setup("lean"), data(), 0).rows
+    assert rows_of(Minimal(), preprocessor=TransformOnly()) != rows_of(Minimal())
+    erased = run_seed(setup(annotation=lambda Z, rng: np.zeros(Z.shape)), data(), 0)
+    assert erased.rows != run_seed(setup(), data(), 0).rows
+
+
+def test_a_components_earlier_life_does_not_reach_a_run():
+    """What was trained by hand is not what runs, and no run trains what it was given."""
+    sample = data()
+    for learner in (Lean(), Minimal()):
+        untrained = rows_of(learner)
+        assert rows_of(learner) == untrained
+        learner.partial_fit(sample.X, sample.y, classes=np.arange(3))
+        assert rows_of(learner) == untrained
+
+
+class Hasty:
+    """A batch learner of no base class: refitted on all samples it has seen."""
+
+    batch = True
+    blocks: list = []
+
+    def partial_fit(self, X, y, classes=None):
+        self.blocks.append(len(X))
+        return self
+
+    def decision_function(self, X):
+        return np.zeros((len(X), 3))
+
+
+def test_a_batch_learner_is_asked_once_for_a_step():
+    Hasty.blocks.clear()
+    rows_of(Hasty())
+    assert Hasty.blocks == [3, 3, 3, 3]
+
+
+def test_relevance_of_the_wrong_shape_is_named():
     with pytest.raises(
-        UserError,
-        match=r"FitReturnsNothing.relevance gave shape \(6,\), expected \(12, 6\)",
+        UserError, match=r"OneRow.relevance gave shape \(6,\), expected \(12, 6\)"
     ):
-        run_seed(
-            Spec(strangers(), {**spec().config, "aggregator": {"name": "nothing"}}),
-            data(),
-            0,
-        )
+        run_seed(setup(aggregator=OneRow()), data(), 0)
 
 
-def test_scores_of_the_wrong_shape_are_named(spec):
-    config = {**spec().config, "learner": {"name": "narrow"}}
+def test_scores_of_the_wrong_shape_are_named():
     with pytest.raises(UserError, match=r"scores of shape .*, expected \(1, 3\)"):
-        run_seed(Spec(strangers(), config), data(), 0)
+        rows_of(Narrow())
+
+
+def test_votes_of_the_wrong_shape_are_named():
+    def fewer(Z, rng):
+        return Z[1:]
+
+    with pytest.raises(UserError, match=r"gave votes of shape \(\d+, 6\), expected"):
+        run_seed(setup(annotation=fewer), data(), 0)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"protocol": PerClass(0)}, "protocol.samples_per_class=0, expected 1 or more"),
+        (
+            {"learner": Ellipsotron(C=-1)},
+            "Ellipsotron: C=-1, expected a number above 0",
+        ),
+        ({"aggregator": Sample(irrelevant=0)}, "Sample: irrelevant=0"),
+        ({"precision": "half"}, "precision='half', expected data, float32, float64"),
+        ({"learner": object()}, "object has no partial_fit, which a learner needs"),
+    ],
+)
+def test_mistakes_show_before_any_data_are_read(changes, words):
+    with pytest.raises(UserError, match=words):
+        setup(**changes).check()
 
 
 def test_streams_are_named_by_purpose():
@@ -561,3 +575,66 @@ def test_streams_are_named_by_purpose():
         for purpose in ("plan", "annotation")
     }
     assert len(draws) == 4
+
+
+def test_progress_is_told_step_by_step():
+    shares = []
+    run_seed(setup(), data(), 0, shares.append)
+    assert shares == [0.25, 0.5, 0.75, 1.0]
+
+
+# Data, as a run gets them.
+
+
+class Wilful:
+    """A data set of no base class, whose protocol changes what it is given."""
+
+    def load(self):
+        return data()
+
+    def plan(self, y, test, rng):
+        y[:] = y[::-1].copy()
+        return PerClass(4).plan(y, test, rng)
+
+
+def test_nobody_can_change_a_runs_data():
+    loaded = load(Wilful(), None, "mine")
+    with pytest.raises(ValueError, match="read-only"):
+        run_seed(setup(protocol=Wilful()), loaded, 0)
+
+
+def test_ones_own_arrays_stay_writable():
+    mine = dataclasses.replace(data(mask=True), validation=data(seed=1))
+    locked = load(mine, None, "mine")
+    for name in ("X", "y", "Z", "test", "background"):
+        assert getattr(mine, name).flags.writeable
+        assert not getattr(locked, name).flags.writeable
+        assert np.shares_memory(getattr(mine, name), getattr(locked, name))
+
+
+def test_held_out_classes_are_locked_as_well():
+    mine = dataclasses.replace(data(), validation=data(seed=1))
+    held = read_only(mine).validation
+    assert not held.X.flags.writeable and mine.validation.X.flags.writeable
+
+
+def test_data_are_known_by_content():
+    one = load(data(), None, "mine").identity
+    assert one == load(data(), None, "mine").identity
+    assert one != load(data(seed=1), None, "mine").identity
+
+
+def test_data_with_features_need_no_extractor_and_others_do():
+    class Doubling:
+        def extract(self, given):
+            return dataclasses.replace(given, X=2.0 * given.Z)
+
+    bare = dataclasses.replace(data(), X=None, background=None)
+    np.testing.assert_array_equal(load(bare, Doubling(), "m").X, 2 * bare.Z)
+    np.testing.assert_array_equal(load(data(), Doubling(), "m").X, data().X)
+
+
+def test_wrong_data_are_named():
+    wrong = dataclasses.replace(data(), X=np.full((60, 6), np.nan))
+    with pytest.raises(UserError, match=r"mine: X\[0, 0\] is nan"):
+        load(wrong, None, "mine")

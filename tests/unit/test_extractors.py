@@ -2,15 +2,12 @@
 
 import dataclasses
 import json
-import os
 import pickle
-import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import ATTRIBUTES, rsbench
 
 from rsbench.core.data import Training, identity
 from rsbench.datasets import CUB
@@ -28,45 +25,19 @@ from rsbench.extractors.backbones import (
     find_backbone,
     load_efficientnet_lite0,
 )
-from rsbench.extractors.detectors import Recipe, cross_entropy, quality, train_detectors
+from rsbench.extractors.detectors import (
+    Recipe,
+    cross_entropy,
+    quality,
+    train_detectors,
+    train_layer,
+)
 from rsbench.extractors.images import image_features
 from rsbench.extractors.precomputed import match_names
 from rsbench.files.cache import Cache
+from tests.small_data import ATTRIBUTES, save_network
 
 FAST = {"learning_rates": (1e-2,), "weight_decays": (1e-5, 1e-4), "epochs": 3}
-
-
-@pytest.fixture(autouse=True)
-def no_hub(monkeypatch):
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-
-
-@pytest.fixture(scope="session")
-def resnet(tmp_path_factory):
-    """A ResNet of the paper's kind, tiny and of random weights."""
-    import torch
-    from transformers import ResNetConfig, ResNetModel
-
-    torch.manual_seed(0)
-    config = ResNetConfig(
-        embedding_size=8, hidden_sizes=[8, 16], depths=[1, 1], layer_type="bottleneck"
-    )
-    return save(ResNetModel(config), tmp_path_factory.mktemp("resnet"))
-
-
-def save(model, folder):
-    model.save_pretrained(folder)
-    processor = {
-        "image_processor_type": "ConvNextImageProcessor",
-        "size": {"shortest_edge": 32},
-        "crop_pct": 0.875,
-        "do_resize": True,
-        "do_normalize": True,
-        "image_mean": [0.5] * 3,
-        "image_std": [0.25] * 3,
-    }
-    (folder / "preprocessor_config.json").write_text(json.dumps(processor))
-    return folder
 
 
 @pytest.fixture
@@ -184,7 +155,7 @@ def test_a_changed_image_is_computed_again(birds, resnet):
 
 
 def test_damaged_entries_are_made_again(birds, resnet, caplog, monkeypatch):
-    monkeypatch.setattr(images, "_ENTRY", 5)
+    monkeypatch.setattr(images, "IMAGES_PER_ENTRY", 5)
     backbone = find_backbone(str(resnet), "cpu", "float32")
     first, _ = image_features(birds.images, backbone, 4)
     (folder,) = Cache("features").folder.iterdir()
@@ -199,81 +170,26 @@ def test_damaged_entries_are_made_again(birds, resnet, caplog, monkeypatch):
     assert caplog.text.count("is damaged: to be made again") == 2
 
 
-KILL = """
-import os, sys, json
-from pathlib import Path
-from rsbench.files import atomic as files
-from rsbench.datasets import CUB
-from rsbench.extractors import ResNet50Attributes, images
-from rsbench.core.data import identity
-images._ENTRY = 4
-where, at, root, backbone = sys.argv[1], int(sys.argv[2]), sys.argv[3], sys.argv[4]
-count = 0
-real = os.replace
-def replace(source, target):
-    global count
-    if where in str(target):
-        count += 1
-        if count == at:
-            os.kill(os.getpid(), 9)
-    real(source, target)
-os.replace = replace
-data = CUB(source="disk", root=root, split=[2, 2, 2]).load()
-data = ResNet50Attributes(backbone=backbone, learning_rates=(1e-3, 1e-2), weight_decays=(1e-5, 1e-4), epochs=3).extract(data)
-print(identity(data))
-"""
-
-
-@pytest.mark.slow
-def test_killed_at_any_point_the_next_run_goes_on_to_the_same_result(
-    make_cub, resnet, tmp_path
-):
-    root = make_cub()
-
-    def run(cache, where="nowhere", at=0):
-        environment = {**os.environ, "RSBENCH_CACHE": str(tmp_path / cache)}
-        args = [sys.executable, "-c", KILL, where, str(at), str(root), str(resnet)]
-        return subprocess.run(args, env=environment, capture_output=True, text=True)
-
-    undisturbed = run("undisturbed")
-    assert undisturbed.returncode == 0, undisturbed.stderr
-    # The kill comes after an entry's bytes were written to a temporary file, before it has its name.
-    kept = 0
-    points = [
-        ("annotations", 1),
-        ("features", 2),
-        ("features", 4),
-        ("candidate", 2),
-        ("candidate", 2),
-        ("final", 1),
-    ]
-    for where, at in points:
-        assert run("disturbed", where, at).returncode == -9
-        before, kept = kept, len(list((tmp_path / "disturbed").rglob("*.cache")))
-        assert kept > before or where in ("annotations", "final")
-    done = run("disturbed")
-    assert done.returncode == 0, done.stderr
-    assert done.stdout == undisturbed.stdout
-    assert not list((tmp_path / "disturbed" / "features").rglob(".*.tmp"))
-
-
 def test_the_search_goes_on_where_it_stopped(monkeypatch):
     features, training = problem()
     recipe = Recipe(**FAST)
-    real, made = detectors._stop_early, []
+    made = []
 
-    def stop(*args):
-        made.append(args[4:6])
+    def train(features, votes, rate, decay, *rest):
+        made.append((len(features), rate, decay))
         if len(made) == 2:
             raise KeyboardInterrupt
-        return real(*args)
+        return train_layer(features, votes, rate, decay, *rest)
 
-    monkeypatch.setattr(detectors, "_stop_early", stop)
+    monkeypatch.setattr(detectors, "train_layer", train)
     monkeypatch.setattr(detectors, "cores", lambda: 1)
     with pytest.raises(KeyboardInterrupt):
         train_detectors(features, training, recipe)
     train_detectors(features, training, recipe)
-    assert made == [(1e-2, 1e-5), (1e-2, 1e-4), (1e-2, 1e-4)]
+    interrupted, resumed, final = made[1:]
+    assert made[0] == (40, 1e-2, 1e-5)
+    assert interrupted == resumed == (40, 1e-2, 1e-4)
+    assert final[0] == 60  # the best candidate, on all images
     (folder,) = Cache("detectors").folder.iterdir()
     assert [path.name for path in folder.glob("*.cache")] == ["final.cache"]
 
@@ -315,8 +231,8 @@ def test_training_reaches_what_a_numerical_optimiser_finds():
         return cross_entropy(features @ flat[:24].reshape(6, 4) + flat[24:], votes)
 
     optimum = minimize(loss, np.zeros(28), method="BFGS").fun
-    *_, (weight, bias) = detectors._epochs(
-        features, votes, 0.02, 0.0, 1500, Recipe(head_batch=60)
+    *_, (weight, bias) = train_layer(
+        features, votes, 0.05, 0.0, 300, Recipe(head_batch=60)
     )
     assert cross_entropy(features @ weight + bias, votes) == pytest.approx(
         optimum, abs=1e-4
@@ -335,7 +251,7 @@ def test_validation_chooses_rate_decay_and_epochs_and_all_images_train_the_resul
         for decay in recipe.weight_decays:
             curve = [
                 cross_entropy(features[held] @ w + b, votes[held])
-                for w, b in detectors._epochs(
+                for w, b in train_layer(
                     features[~held], votes[~held], rate, decay, 40, recipe
                 )
             ]
@@ -355,7 +271,7 @@ def test_validation_chooses_rate_decay_and_epochs_and_all_images_train_the_resul
     assert found.quality["epochs"] == epochs and found.quality[
         "validation_loss"
     ] == pytest.approx(loss, rel=1e-6)
-    *_, (weight, bias) = detectors._epochs(features, votes, rate, decay, epochs, recipe)
+    *_, (weight, bias) = train_layer(features, votes, rate, decay, epochs, recipe)
     np.testing.assert_array_equal(found.weight, weight)
     np.testing.assert_array_equal(found.bias, bias)
 
@@ -528,7 +444,9 @@ def test_a_network_that_refuses_the_images_is_named(birds, tmp_path):
         "patch_size": 8,
     }
     (tmp_path / "vit").mkdir()
-    folder = save(ViTModel(ViTConfig(**sizes, intermediate_size=32)), tmp_path / "vit")
+    folder = save_network(
+        ViTModel(ViTConfig(**sizes, intermediate_size=32)), tmp_path / "vit"
+    )
     with pytest.raises(
         UserError, match="the network cannot take these images: ValueError"
     ):
@@ -556,8 +474,8 @@ def test_vision_transformers_give_their_class_token_if_they_have_no_pooler(
     (tmp_path / "vit").mkdir()
     (tmp_path / "dino").mkdir()
     vit = ViTForImageClassification(ViTConfig(**sizes, intermediate_size=32))
-    vit_folder = save(vit, tmp_path / "vit")
-    dino_folder = save(Dinov2Model(Dinov2Config(**sizes)), tmp_path / "dino")
+    vit_folder = save_network(vit, tmp_path / "vit")
+    dino_folder = save_network(Dinov2Model(Dinov2Config(**sizes)), tmp_path / "dino")
     found, _ = image_features(
         birds.images[:3], find_backbone(str(vit_folder), "cpu", "float32"), 4
     )
@@ -975,7 +893,7 @@ def clip(tmp_path_factory):
         "eos_token_id": len(words) - 1,
     }
     vision = {**sizes, "image_size": 32, "patch_size": 8}
-    save(
+    save_network(
         CLIPModel(CLIPConfig(text_config=text, vision_config=vision, projection_dim=8)),
         folder,
     )
@@ -1054,7 +972,7 @@ def test_clip_without_its_tokenizer_is_refused(birds, clip, tmp_path):
 def test_clip_is_not_loaded_again(birds, clip, monkeypatch):
     first = ClipAttributes(model=str(clip)).extract(birds)
     monkeypatch.setattr(
-        "rsbench.extractors.clip._load_clip", lambda folder: no_network()
+        "rsbench.extractors.clip.load_model", lambda folder: no_network()
     )
     np.testing.assert_array_equal(
         ClipAttributes(model=str(clip)).extract(birds).X, first.X
@@ -1071,53 +989,6 @@ def test_clip_needs_a_model_that_compares_and_names(birds, resnet, clip):
         ClipAttributes(model=str(clip)).extract(nameless)
 
 
-def test_a_whole_command_from_pixels_to_the_record(make_cub, resnet, tmp_path):
-    root = make_cub(images=8)
-    command = (
-        "+experiment=cub", "method=lean,ellipsotron", "dataset.source=disk", f"dataset.root={root}",
-        "dataset.split=[2,2,2]", f"extractor.backbone={resnet}", "extractor.epochs=3", "protocol.samples_per_class=5",
-        "seeds=2", "hydra.sweep.dir=out",
-    )  # fmt: skip
-    done = rsbench(*command, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert (
-        "Detectors: backbone" in done.stdout
-        and "SIMULATED" not in done.stdout
-        and "paper @" not in done.stdout
-    )
-    info = json.loads((tmp_path / "out" / "0" / "run.json").read_text())
-    assert (
-        info["data"]["simulated"] is False
-        and 0 < info["data"]["details"]["detectors"]["validation_loss"] < 2
-    )
-
-    from mlflow import MlflowClient
-
-    client = MlflowClient(f"sqlite:///{tmp_path / 'outputs' / 'mlflow.db'}")
-    (experiment,) = (e for e in client.search_experiments() if e.name == "rsbench")
-    run = client.search_runs([experiment.experiment_id], "tags.method = 'lean'")[0]
-    assert (
-        run.data.metrics["detectors/validation_auc"]
-        == info["data"]["details"]["detectors"]["validation_auc"]
-    )
-    assert run.data.tags["detectors.backbone"] == str(resnet)
-
-
-def test_parallel_jobs_share_one_extraction(make_cub, resnet, tmp_path):
-    root = make_cub(images=8)
-    done = rsbench(
-        "+experiment=cub", "method=lean,ellipsotron", f"dataset.root={root}", "dataset.split=[2,2,2]", "seeds=2",
-        f"extractor.backbone={resnet}", "extractor.epochs=3", "protocol.samples_per_class=5", "tracking=none",
-        "hydra/launcher=joblib", "hydra.launcher.n_jobs=2", "hydra.sweep.dir=out", cwd=tmp_path, timeout=240,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    identities = {
-        json.loads(p.read_text())["data"]["identity"]
-        for p in (tmp_path / "out").glob("*/run.json")
-    }
-    assert len(identities) == 1
-
-
 def test_real_images_give_the_features_that_others_computed(real_data):
     pytest.importorskip("efficientnet_lite_pytorch")
     table = CUB(
@@ -1131,57 +1002,6 @@ def test_real_images_give_the_features_that_others_computed(real_data):
         theirs = file["features"].astype(np.float32)
     distance = [np.abs(theirs - row).max(axis=1).min() for row in found]
     assert not bad and max(distance) < 0.01
-
-
-@pytest.mark.slow
-def test_real_birds_from_pixels_to_the_table_twice(real_data, tmp_path):
-    command = (
-        "+experiment=cub", "method=lean,class_soft", "dataset.source=disk", f"dataset.root={real_data}/CUB_200_2011",
-        "dataset.split=[6,3,3]", "extractor.backbone=efficientnet_lite0", "protocol.samples_per_class=8",
-        "tracking=none",
-    )  # fmt: skip
-    curves = []
-    for folder in ("first", "second"):
-        done = rsbench(*command, f"hydra.sweep.dir={folder}", cwd=tmp_path, timeout=300)
-        assert done.returncode == 0 and "efficientnet_lite0" in done.stdout, done.stderr
-        assert ("features of 181 images" in done.stdout) == (
-            folder == "first"
-        )  # then from the cache
-        curves.append((tmp_path / folder / "0" / "curves.csv").read_bytes())
-    assert curves[0] == curves[1]
-
-
-def test_cub_features_through_precomputed_show_the_papers_order_and_its_reversal(
-    real_data, tmp_path
-):
-    file = real_data / "cub150_lite0.npz"
-    done = rsbench(
-        "+experiment=cub", "method=lean,ellipsotron,class_soft", f"dataset.root={file}", "dataset.split=[75,25,50]",
-        "extractor=precomputed", f"extractor.path={file}", "extractor.learning_rates=[1e-4]",
-        "extractor.weight_decays=[1e-4]", "extractor.epochs=12", "preprocessor=none,center", "seeds=2",
-        "tracking=none", "hydra.sweep.dir=out", cwd=tmp_path, timeout=300,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    runs = [
-        json.loads(p.read_text()) for p in sorted((tmp_path / "out").glob("*/run.json"))
-    ]
-    assert {run["classes"] for run in runs} == {50}
-
-    def error(method, preprocessor):
-        (found,) = (
-            p for p in (tmp_path / "out").glob("*/run.json")
-            if json.loads(p.read_text())["method"] == method and json.loads(p.read_text())["preprocessor"] == preprocessor
-        )  # fmt: skip
-        return json.loads((found.parent / "summary.json").read_text())["20"][
-            "cumulative_error"
-        ]["mean"]
-
-    assert error("lean", "none") > error("ellipsotron", "none") and error(
-        "lean", "none"
-    ) > error("class_soft", "none")
-    assert error("lean", "center") < min(
-        error("ellipsotron", "center"), error("class_soft", "center")
-    )
 
 
 def test_identity_follows_features_and_visibility(birds, resnet):

@@ -10,12 +10,28 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
-from sklearn.base import clone
+from sklearn import config_context
+from sklearn.base import clone, is_classifier
+from sklearn.exceptions import NotFittedError, UnsetMetadataPassedError
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import check_estimator
+from sklearn.utils.validation import check_is_fitted
 
-from rsbench.core.measures import margins, prequential
-from rsbench.learners import SVMFF, Ellipsotron, FeatureScaling, Lean, SVMFFBatch
+from rsbench.core.measures import margins
+from rsbench.learners import (
+    SVMFF,
+    Ellipsotron,
+    FeatureScaling,
+    Lean,
+    Learner,
+    LinearLearner,
+    PassiveAggressive,
+    RelevanceLearner,
+    SVMFFBatch,
+)
 
 LEARNERS = [Lean, FeatureScaling, Ellipsotron, SVMFF, SVMFFBatch]
 WITH_RELEVANCE = [FeatureScaling, Ellipsotron]
@@ -199,13 +215,12 @@ def test_hardest_negative_is_over_all_classes_and_ties_go_to_the_lowest():
 
 
 def rich(learner, R, Z):
-    return (
-        {"relevance": R}
-        if learner in WITH_RELEVANCE
-        else {"annotation": Z}
-        if learner in (SVMFF, SVMFFBatch)
-        else {}
-    )
+    """What this kind of learner is told beside labels."""
+    if learner in WITH_RELEVANCE:
+        return {"relevance": R}
+    if learner in (SVMFF, SVMFFBatch):
+        return {"annotation": Z}
+    return {}
 
 
 @pytest.mark.parametrize("learner", LEARNERS)
@@ -229,18 +244,14 @@ def test_prequential_is_predict_then_learn_without_annotations(learner, rng):
     X, y, R = problem(rng)
     Z = R > 0.5
     fast = learner().prequential(X, y, np.arange(4), **rich(learner, R, Z))
-
-    class Plain:  # the same learner without its own prequential
-        def __init__(self):
-            self.inner = learner()
-
-        def partial_fit(self, *args, **kwargs):
-            self.inner.partial_fit(*args, **kwargs)
-
-        def decision_function(self, X):
-            return self.inner.decision_function(X)
-
-    slow = prequential(Plain(), X, y, np.arange(4), rich(learner, R, Z), new=True)
+    slow = [0.0]  # nothing is known yet: a tie
+    plain = learner().partial_fit(
+        X[:1], y[:1], np.arange(4), **rich(learner, R[:1], Z[:1])
+    )
+    for i in range(1, len(y)):
+        one = slice(i, i + 1)
+        slow.extend(margins(plain.decision_function(X[one]), y[one], 4))
+        plain.partial_fit(X[one], y[one], **rich(learner, R[one], Z[one]))
     np.testing.assert_allclose(fast, slow, atol=1e-12)
 
 
@@ -254,6 +265,56 @@ def test_prequential_margins_do_not_see_the_samples_own_annotation(rng):
             X, y, np.arange(4), **rich(learner, changed, changed > 0.5)
         )
         np.testing.assert_array_equal(first, second)
+
+
+def test_a_prequential_may_call_the_partial_fit_above_it(rng):
+    class Boastful(Ellipsotron):
+        def prequential(self, X, y, classes=None, *, relevance=None):
+            super().partial_fit(X, y, classes, relevance=relevance)
+            return np.full(len(y), 9.0)
+
+    X, y, R = problem(rng)
+    boastful = Boastful()
+    assert (boastful.prequential(X, y, np.arange(4), relevance=R) == 9).all()
+    np.testing.assert_array_equal(
+        boastful.coef_, Ellipsotron().fit(X, y, relevance=R).coef_
+    )
+
+
+def test_a_changed_partial_fit_changes_fit_and_ends_the_inherited_shortcut(rng):
+    class Twice(Lean):
+        def partial_fit(self, X, y, classes=None):
+            super().partial_fit(X, y, classes)
+            return super().partial_fit(X, y)
+
+    X, y, _ = problem(rng)
+    twice = Lean().fit(X, y).partial_fit(X, y)
+    np.testing.assert_array_equal(Twice().fit(X, y).coef_, twice.coef_)
+    assert Twice.prequential is None
+    assert Twice().fit(X, y).weights() is not None  # scores are as they were
+
+
+@pytest.mark.parametrize("learner", [Lean, FeatureScaling, Ellipsotron])
+def test_weights_are_what_scores_are_made_of(learner, rng):
+    X, y, R = problem(rng)
+    fitted = learner().fit(X, y, **rich(learner, R, R > 0.5))
+    np.testing.assert_array_equal(fitted.decision_function(X), X @ fitted.weights().T)
+
+
+def test_learners_with_scores_of_their_own_have_no_plain_weights():
+    class Biased(Lean):
+        def decision_function(self, X):
+            return super().decision_function(X) + 1
+
+    for learner in (SVMFF, SVMFFBatch, Biased):
+        assert learner.weights is None
+    assert SVMFF.prequential is not None  # it brings its own
+
+
+def test_a_batch_learner_says_so_and_has_no_prequential():
+    assert SVMFFBatch.batch and SVMFFBatch.prequential is None
+    for learner in LEARNERS:
+        assert learner.batch == (learner is SVMFFBatch)
 
 
 def test_svm_ff_scales_by_the_features_marked_so_far():
@@ -351,6 +412,158 @@ def test_scikit_learns_checks_pass(learner):
 
 
 @pytest.mark.parametrize("learner", LEARNERS)
+def test_scikit_learn_knows_a_classifier_and_whether_it_is_fitted(learner, rng):
+    X, y, _ = problem(rng)
+    made = learner()
+    assert is_classifier(made)
+    with pytest.raises(NotFittedError):
+        check_is_fitted(made)
+    with pytest.raises(NotFittedError, match="has not learned anything yet"):
+        made.predict(X)
+    check_is_fitted(made.fit(X, y))
+
+
+#: Who is told what, and what scikit-learn is to route to it.
+ROUTED = [
+    (FeatureScaling, "relevance"),
+    (Ellipsotron, "relevance"),
+    (SVMFF, "annotation"),
+    (SVMFFBatch, "annotation"),
+]
+
+
+def routed_problem(name, rng):
+    """A problem, and what learners are told of it; nobody ever marks the last features."""
+    X, y, R = problem(rng, n=90)
+    if name == "relevance":
+        return X, y, R
+    return X, y, (R > 0.5) & (np.arange(7) < 3)
+
+
+@pytest.fixture
+def routing():
+    with config_context(enable_metadata_routing=True):
+        yield
+
+
+@pytest.mark.parametrize(("learner", "name"), ROUTED)
+def test_pipelines_hand_over_what_is_requested(learner, name, rng, routing):
+    X, y, told = routed_problem(name, rng)
+    made = learner().set_fit_request(**{name: True})
+    pipeline = make_pipeline(StandardScaler(), made).fit(X, y, **{name: told})
+    scaled = StandardScaler().fit_transform(X)
+    alone = learner().fit(scaled, y, **{name: told})
+    np.testing.assert_array_equal(
+        pipeline.decision_function(X), alone.decision_function(scaled)
+    )
+    without = learner().fit(scaled, y).decision_function(scaled)
+    assert not np.array_equal(pipeline.decision_function(X), without)
+
+
+@pytest.mark.parametrize(("learner", "name"), ROUTED)
+def test_cross_validation_splits_what_is_requested(learner, name, rng, routing):
+    X, y, told = routed_problem(name, rng)
+    found = cross_val_score(
+        learner().set_fit_request(**{name: True}),
+        X,
+        y,
+        cv=KFold(3),
+        params={name: told},
+        error_score="raise",
+    )
+    by_hand = [
+        learner().fit(X[a], y[a], **{name: told[a]}).score(X[b], y[b])
+        for a, b in KFold(3).split(X)
+    ]
+    assert found.tolist() == by_hand
+    without = cross_val_score(learner(), X, y, cv=KFold(3), params={})
+    assert found.tolist() != without.tolist()
+
+
+def test_searches_keep_requests_while_they_change_parameters(rng, routing):
+    X, y, R = problem(rng, n=90)
+    learner = Ellipsotron().set_fit_request(relevance=True)
+    search = GridSearchCV(
+        make_pipeline(StandardScaler(), learner),
+        {"ellipsotron__C": [0.01, 1.0]},
+        cv=KFold(3),
+        error_score="raise",
+    )
+    search.fit(X, y, relevance=R)
+    best = search.best_params_["ellipsotron__C"]
+    scaled = StandardScaler().fit_transform(X)
+    np.testing.assert_array_equal(
+        search.best_estimator_[-1].coef_,
+        Ellipsotron(C=best).fit(scaled, y, relevance=R).coef_,
+    )
+
+
+def test_relevance_may_go_by_another_name(rng, routing):
+    X, y, R = problem(rng)
+    pipeline = make_pipeline(Ellipsotron().set_fit_request(relevance="experts"))
+    np.testing.assert_array_equal(
+        pipeline.fit(X, y, experts=R)[-1].coef_,
+        Ellipsotron().fit(X, y, relevance=R).coef_,
+    )
+
+
+def test_relevance_that_nobody_decided_on_is_an_error(rng, routing):
+    X, y, R = problem(rng)
+    with pytest.raises(UnsetMetadataPassedError, match="Ellipsotron"):
+        make_pipeline(Ellipsotron()).fit(X, y, relevance=R)
+    ignoring = make_pipeline(Ellipsotron().set_fit_request(relevance=False))
+    with pytest.raises(TypeError, match="not routed to any object"):
+        ignoring.fit(X, y, relevance=R)
+
+
+def test_partial_fit_and_score_have_requests_of_their_own(rng, routing):
+    made = SVMFF().set_partial_fit_request(annotation=True, classes=True)
+    made.set_score_request(sample_weight=True)
+    routed = clone(made).get_metadata_routing()
+    assert routed.partial_fit.requests == {"annotation": True, "classes": True}
+    assert routed.score.requests == {"sample_weight": True}
+    assert routed.fit.requests == {"annotation": None}
+    assert Lean().get_metadata_routing().fit.requests == {}
+    X, y, _ = problem(rng)
+    weights = rng.random(len(y))
+    found = cross_val_score(
+        Lean().set_score_request(sample_weight=True),
+        X,
+        y,
+        cv=KFold(2),
+        params={"sample_weight": weights},
+    )
+    a, b = next(KFold(2).split(X))
+    right = Lean().fit(X[a], y[a]).predict(X[b]) == y[b]
+    assert found[0] == pytest.approx(weights[b] @ right / weights[b].sum())
+
+
+def test_a_request_says_what_can_be_requested(routing):
+    with pytest.raises(TypeError, match="fit takes no 'relevence'.* request: relevan"):
+        Ellipsotron().set_fit_request(relevence=True)
+    with pytest.raises(TypeError, match="Lean.fit takes no .* request: nothing"):
+        Lean().set_fit_request(relevance=True)
+
+
+def test_requests_need_routing_to_be_enabled():
+    with pytest.raises(RuntimeError, match="enable_metadata_routing=True"):
+        Ellipsotron().set_fit_request(relevance=True)
+
+
+def test_a_plugins_own_words_can_be_requested(rng, routing):
+    class Mine(RelevanceLearner):
+        def fit(self, X, y, *, colours=None):
+            return super().fit(X, y, relevance=colours)
+
+        def tau(self, loss, squared_norm):
+            return 0.1
+
+    X, y, R = problem(rng)
+    pipeline = make_pipeline(Mine().set_fit_request(colours=True))
+    pipeline.fit(X, y, colours=R)
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
 def test_text_labels_and_data_frames_work(learner, rng):
     pandas = pytest.importorskip("pandas")
     X, y, _ = problem(rng)
@@ -377,6 +590,58 @@ def test_text_labels_and_data_frames_work(learner, rng):
 def test_senseless_parameters_are_refused(params, word):
     with pytest.raises(ValueError, match=word):
         Ellipsotron(**params).fit(np.eye(2), np.array([0, 1]))
+
+
+def test_a_parameter_that_the_constructor_forgot_is_named():
+    class Mine(PassiveAggressive):
+        def __init__(self, rate: float = 0.1):
+            self.rate = rate
+
+    with pytest.raises(ValueError, match=r"Mine has no 'C'.*call super\(\).__init__"):
+        Mine().fit(np.eye(2), np.array([0, 1]))
+
+
+@pytest.mark.parametrize("base", [LinearLearner, RelevanceLearner])
+@pytest.mark.parametrize("polite", [True, False])
+def test_linear_learners_bring_no_parameters_along(base, polite, rng):
+    class Mine(base):
+        def __init__(self, rate: float = 0.1):
+            if polite:
+                super().__init__()
+            self.rate = rate
+
+        def tau(self, loss, squared_norm):
+            return self.rate
+
+    X, y, _ = problem(rng)
+    assert Mine().get_params() == {"rate": 0.1}
+    assert repr(clone(Mine(rate=2.0)).fit(X, y)) == "Mine(rate=2.0)"
+
+
+def test_a_linear_learner_without_tau_is_told_what_it_lacks():
+    class Mine(RelevanceLearner):
+        pass
+
+    with pytest.raises(NotImplementedError, match=r"Mine needs a method tau\(loss"):
+        Mine().fit(np.eye(2), np.array([0, 1]))
+
+
+def test_a_learner_of_ones_own_needs_partial_fit_and_scores(rng):
+    class Means(Learner):
+        def partial_fit(self, X, y, classes=None):
+            X, y = self._continue(X, y, classes)
+            np.add.at(self.sums_, y, X)
+            return self
+
+        def _init(self, n_classes, X):
+            self.sums_ = np.zeros((n_classes, X.shape[1]))
+
+        def _scores(self, X):
+            return X @ self.sums_.T
+
+    fitted = Means().fit(np.eye(3), ["a", "b", "c"])
+    assert fitted.predict(np.eye(3)).tolist() == ["a", "b", "c"]
+    assert fitted.prequential is None and fitted.weights is None
 
 
 def test_numpy_numbers_are_numbers():

@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rsbench.core.components import Preprocessor, adopt
 from rsbench.core.data import Data
-from rsbench.core.experiment import Features
+from rsbench.core.evaluation import Features
 from rsbench.errors import UserError
 from rsbench.preprocessors import L2, Center, Identity, Standardize
 
@@ -56,10 +57,37 @@ def test_constant_features_and_zero_samples_stay_finite():
 def test_precision_is_kept_and_input_untouched(preprocessor, rng):
     X = rng.random((6, 4), dtype=np.float32)
     before, made = X.copy(), preprocessor()
-    if hasattr(made, "fit"):
+    if made.fit is not None:
         made.fit(X)
     assert made.transform(X).dtype == np.float32
     np.testing.assert_array_equal(X, before)
+
+
+class FitsOnLargeSamples(Center):
+    """Changes `fit`, so that `partial_fit` would no longer do the same in parts."""
+
+    def fit(self, X):
+        return super().fit(X[X.sum(axis=1) > 1])
+
+
+def test_a_subclass_that_changes_fit_is_refitted_as_a_whole(rng):
+    X = rng.random((9, 3))
+    made = FitsOnLargeSamples()
+    assert Center().partial_fit is not None and made.partial_fit is None
+    large = X[X.sum(axis=1) > 1]
+    np.testing.assert_allclose(made.fit(X).mean_, large.mean(axis=0))
+
+
+def test_fit_forgets_earlier_samples(rng):
+    X = rng.random((9, 3))
+    again = Standardize().fit(X + 5).fit(X)
+    np.testing.assert_array_equal(again.mean_, Standardize().fit(X).mean_)
+    np.testing.assert_array_equal(again.squares_, Standardize().fit(X).squares_)
+
+
+def test_only_those_that_learn_have_fit():
+    assert Identity().fit is None and L2().fit is None
+    assert repr(L2(fit_on="seen")) == "L2(fit_on='seen')"
 
 
 def test_background_alone_decides_the_statistics(rng):
@@ -101,7 +129,8 @@ class RefittedCenter:
 @pytest.mark.parametrize("make", [lambda: Center(fit_on="seen"), RefittedCenter])
 def test_seen_uses_samples_up_to_the_current_one(make, rng):
     X = rng.random((9, 3))
-    features = Features(data(X, background=rng.random((5, 3)) + 100), make())
+    preprocessor = adopt(make(), Preprocessor)
+    features = Features(data(X, background=rng.random((5, 3)) + 100), preprocessor)
     blocks, test, done = (
         [np.array([3, 1]), np.array([7, 0, 4])],
         np.array([2, 5, 6, 8]),

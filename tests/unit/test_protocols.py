@@ -3,8 +3,13 @@
 import numpy as np
 import pytest
 
+from rsbench.aggregators import Sample
+from rsbench.core.experiment import Setup
 from rsbench.core.seeds import stream
+from rsbench.corruptions import Full
 from rsbench.errors import UserError
+from rsbench.learners import Lean
+from rsbench.preprocessors import Identity
 from rsbench.protocols import PerClass, Stream
 
 Y = np.repeat(np.arange(4), [10, 12, 8, 20])
@@ -130,4 +135,22 @@ def test_a_class_without_test_samples_is_an_error(protocol):
 )
 def test_senseless_parameters_are_refused(make):
     with pytest.raises(UserError, match="expected"):
-        make()
+        make().check_params()
+
+
+def test_a_run_refuses_them_before_it_reads_data():
+    setup = Setup(Lean(), Sample(), Identity(), PerClass(0), Full())
+    with pytest.raises(UserError, match="samples_per_class=0, expected 1 or more"):
+        setup.check()
+
+
+@pytest.mark.parametrize(
+    "protocol", [PerClass(1, test="mask"), Stream((1,), test=0.5), Stream([3, 4])]
+)
+def test_sensible_parameters_are_not(protocol):
+    protocol.check_params()
+
+
+def test_parameters_show():
+    shown = "PerClass(samples_per_class=3, test='rest', min_samples=None, max_samples=None, classes=2)"
+    assert repr(PerClass(3, classes=2)) == shown

@@ -1,5 +1,7 @@
-"""The record on disk: whole or not at all, and finished by a single rename."""
+"""The record on disk: written atomically, and finished by a single rename."""
 
+import dataclasses
+import hashlib
 import json
 import os
 from pathlib import Path
@@ -7,20 +9,29 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from rsbench.core.components import Told
 from rsbench.core.measures import MEASURES
 from rsbench.errors import UserError
-from rsbench.files.atomic import write_whole
-from rsbench.store import record as results
+from rsbench.store import record
+from rsbench.store.fingerprint import fingerprint, git_commit, versions
+from rsbench.store.record import find_records, make_run, read_record, write_record
+from rsbench.store.run_info import DataInfo, RunInfo, SplitSizes
+from rsbench.store.sweep import Sweep, read_sweep, sweep_folder, write_sweep
 
-INFO = {
-    **dict.fromkeys(results.INFO[1:]),
-    **dict.fromkeys(("method", "label", "preprocessor", "fingerprint"), "lean"),
-    **{key: {} for key in ("config", "versions", "tuned")},
-    "overrides": [],
-    "seconds": 1.0,
-    "seeds": [0, 1],
-    "data": {"name": "x", "identity": "y", "simulated": False},
-}
+INFO = RunInfo(
+    id="1",
+    method="lean",
+    told=Told.NOTHING,
+    preprocessor="none",
+    label="lean",
+    config={},
+    fingerprint="lean",
+    seeds=(0, 1),
+    data=DataInfo(name="x", identity="y", simulated=False),
+    classes=3,
+    samples=SplitSizes(pool=20, test=10),
+    unit="samples per class",
+)
 
 
 def rows(seed, steps=(1, 2, 5), scale=1.0):
@@ -35,20 +46,23 @@ def rows(seed, steps=(1, 2, 5), scale=1.0):
     ]
 
 
-def finished(folder, seeds=(0, 1), **kwargs):
-    record = results.Record(folder)
+def classes(seed, n=10, error=0.5, name="a"):
+    return [{"seed": seed, "class": name, "samples": n, "test_error": error}]
+
+
+def finished(folder, seeds=(0, 1), per_class=None, info=INFO, **kwargs):
+    folder.mkdir(parents=True, exist_ok=True)
+    curves = []
+    by_class = []
     for seed in seeds:
-        record.add(rows(seed, scale=1 + seed, **kwargs))
-    return record.finish({**INFO, "seeds": list(seeds)})
+        curves += rows(seed, scale=1 + seed, **kwargs)
+        by_class += classes(seed)
+    info = dataclasses.replace(info, seeds=tuple(seeds))
+    return write_record(folder, info, curves, per_class or by_class)
 
 
-def test_curves_appear_only_when_finished(tmp_path):
-    record = results.Record(tmp_path)
-    record.add(rows(0))
-    assert list(tmp_path.iterdir()) == []
-    assert results.find(tmp_path) == []
-    record.add(rows(1))
-    record.finish(INFO)
+def test_a_record_is_four_files(tmp_path):
+    finished(tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         "classes.csv",
         "curves.csv",
@@ -67,6 +81,16 @@ def test_curves_are_the_last_thing_written(tmp_path, monkeypatch):
     assert written == ["run.json", "summary.json", "classes.csv", "curves.csv"]
 
 
+def test_digests_are_those_of_the_files(tmp_path):
+    run = finished(tmp_path)
+    told = json.loads((tmp_path / "run.json").read_text())["digests"]
+    assert run.info.digests == told
+    assert set(told) == {"summary.json", "classes.csv", "curves.csv"}
+    for name, digest in told.items():
+        content = (tmp_path / name).read_bytes()
+        assert hashlib.sha256(content).hexdigest() == digest, name
+
+
 def test_columns_and_digits_are_as_promised(tmp_path):
     finished(tmp_path)
     lines = (tmp_path / "curves.csv").read_text().splitlines()
@@ -78,27 +102,40 @@ def test_columns_and_digits_are_as_promised(tmp_path):
 
 
 def test_reading_gives_back_what_was_written(tmp_path):
-    written, read = finished(tmp_path), results.read(tmp_path)
+    written, read = finished(tmp_path), read_record(tmp_path)
     assert read.info == written.info
-    for column in results.COLUMNS:
+    for column in record.COLUMNS:
         np.testing.assert_array_equal(read.curves[column], written.curves[column])
 
 
+def test_a_run_that_was_never_on_disk_is_rounded_as_if_it_had_been(tmp_path):
+    """So that a notebook shows what is in its folder."""
+    kept = make_run(Path(), INFO, rows(0) + rows(1), classes(0) + classes(1))
+    written = write_record(tmp_path, INFO, rows(0) + rows(1), classes(0) + classes(1))
+    for run in (written, read_record(tmp_path)):
+        for column in record.COLUMNS:
+            np.testing.assert_array_equal(kept.curves[column], run.curves[column])
+        assert kept.per_class() == run.per_class() == {"a": (20, 0.5)}
+        assert kept.summary() == run.summary()
+
+
 def test_errors_by_class_are_pooled_over_seeds(tmp_path):
-    record = results.Record(tmp_path)
-    for seed, n, error in ((0, 10, 0.5), (1, 30, 0.1)):
-        one = {"seed": seed, "class": 'a, "b"', "samples": n, "test_error": error}
-        record.add(rows(seed), [one, {**one, "class": "c", "test_error": 1.0}])
-    record.finish(INFO)
-    assert results.read(tmp_path).per_class() == {
-        'a, "b"': (40, pytest.approx(0.2)),
-        "c": (40, 1.0),
-    }
-    (tmp_path / "classes.csv").write_text("seed\n1\n")
-    with pytest.raises(UserError, match="classes.csv"):
-        results.read(tmp_path).per_class()
+    odd = 'a, "b"'
+    per_class = [
+        *classes(0, 10, 0.5, odd),
+        *classes(0, 10, 1.0, "c"),
+        *classes(1, 30, 0.1, odd),
+        *classes(1, 30, 1.0, "c"),
+    ]
+    finished(tmp_path, per_class=per_class)
+    expected = {odd: (40, pytest.approx(0.2)), "c": (40, 1.0)}
+    assert read_record(tmp_path).per_class() == expected
+    for damage in ("seed\n1\n", "seed,class,samples,test_error\n0,a,0,1\n"):
+        (tmp_path / "classes.csv").write_text(damage)
+        with pytest.raises(UserError, match="classes.csv"):
+            read_record(tmp_path).per_class()
     (tmp_path / "classes.csv").unlink()
-    assert results.read(tmp_path).per_class() == {}
+    assert read_record(tmp_path).per_class() == {}
 
 
 def test_summary_is_mean_and_standard_error_at_the_tables_steps(tmp_path):
@@ -115,128 +152,267 @@ def test_summary_is_mean_and_standard_error_at_the_tables_steps(tmp_path):
 
 def test_one_seed_has_no_standard_error(tmp_path):
     run = finished(tmp_path, seeds=(0,))
-    assert (
-        json.loads((tmp_path / "summary.json").read_text())["5"]["test_error"][
-            "standard_error"
-        ]
-        is None
-    )
+    summary = json.loads((tmp_path / "summary.json").read_text())
+    assert summary["5"]["test_error"]["standard_error"] is None
     assert np.isnan(run.standard_error("test_error")).all()
 
 
 @pytest.mark.parametrize(
-    ("steps", "expected"),
+    ("steps", "unit", "expected"),
     [
-        ((1, 5, 10, 20, 25), [5, 10, 20]),
-        ((1, 2, 3), [1, 2, 3]),
-        (tuple(range(50, 1001, 50)), [250, 500, 1000]),
-        ((7,), [7]),
+        ((1, 5, 10, 20, 25), "samples per class", [5, 10, 20]),
+        ((1, 5, 10, 20, 25), "samples", [1, 5, 25]),
+        ((1, 2, 3), "samples per class", [1, 2, 3]),
+        (tuple(range(50, 1001, 50)), "samples", [250, 500, 1000]),
+        ((7,), "samples", [7]),
     ],
 )
-def test_table_steps_follow_the_run(steps, expected, tmp_path):
-    assert finished(tmp_path, steps=steps).table_steps() == expected
+def test_table_steps_follow_the_run(steps, unit, expected, tmp_path):
+    info = dataclasses.replace(INFO, unit=unit)
+    assert finished(tmp_path, steps=steps, info=info).table_steps() == expected
 
 
-def test_full_disk_leaves_what_was_there(tmp_path, monkeypatch):
-    write_whole(tmp_path / "file", "before")
-    real = os.fsync
+def no_room(*_):
+    raise OSError(28, "No space left on device")
 
-    def full(descriptor):
-        raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(os, "fsync", full)
+def test_a_full_disk_leaves_an_unfinished_run_and_no_remains(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "fsync", no_room)
     with pytest.raises(UserError, match="No space left on device"):
-        write_whole(tmp_path / "file", "after")
-    monkeypatch.setattr(os, "fsync", real)
-    assert (tmp_path / "file").read_text() == "before"
-    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+        finished(tmp_path)
+    assert list(tmp_path.iterdir()) == []
 
 
-def test_a_crash_while_finishing_leaves_an_unfinished_run(tmp_path, monkeypatch):
-    record = results.Record(tmp_path)
-    record.add(rows(0))
-    monkeypatch.setattr(
-        os, "replace", lambda *_: (_ for _ in ()).throw(OSError(5, "gone"))
-    )
-    with pytest.raises((UserError, OSError)):
-        record.finish(INFO)
-    assert not (tmp_path / "curves.csv").exists()
-    assert results.find(tmp_path) == []
+@pytest.mark.parametrize("files", [0, 1, 2, 3])
+def test_a_crash_while_finishing_leaves_an_unfinished_run(files, tmp_path, monkeypatch):
+    real = os.replace
+    written = []
+
+    def dying(a, b):
+        if len(written) == files:
+            raise KeyboardInterrupt
+        written.append(b)
+        real(a, b)
+
+    monkeypatch.setattr(os, "replace", dying)
+    with pytest.raises(KeyboardInterrupt):
+        finished(tmp_path)
+    assert record.finished(tmp_path) is None and find_records(tmp_path) == []
 
 
-@pytest.mark.parametrize("damage", ["", "seed,step\n1,2\n", "garbage", "\x00\x01"])
+@pytest.mark.parametrize("files", [0, 1, 2, 3])
+def test_a_crash_while_replacing_a_run_never_mixes_the_two(
+    files, tmp_path, monkeypatch
+):
+    """Neither counts, and what was there can still be found."""
+    finished(tmp_path)
+    before = (tmp_path / "curves.csv").read_bytes()
+    real = os.replace
+    written = []
+
+    def dying(a, b):
+        if b.name != "superseded.csv":
+            if len(written) == files:
+                raise KeyboardInterrupt
+            written.append(b)
+        real(a, b)
+
+    monkeypatch.setattr(os, "replace", dying)
+    with pytest.raises(KeyboardInterrupt):
+        finished(tmp_path, steps=(1, 2, 3))
+    assert find_records(tmp_path) == []
+    assert (tmp_path / "superseded.csv").read_bytes() == before
+    monkeypatch.undo()
+    finished(tmp_path, steps=(1, 2, 3))
+    assert not (tmp_path / "superseded.csv").exists()
+    assert read_record(tmp_path).steps == [1, 2, 3]
+
+
+def test_a_run_set_aside_is_unfinished_and_not_lost(tmp_path):
+    finished(tmp_path)
+    record.set_aside(tmp_path)
+    assert record.finished(tmp_path) is None
+    assert (tmp_path / "superseded.csv").exists()
+
+
+def test_a_run_answers_for_its_own_fingerprint_and_seeds(tmp_path):
+    run = finished(tmp_path)
+    assert run.answers("lean", range(2)) and run.answers("lean", [0, 1])
+    assert not run.answers("lean", range(3)) and not run.answers("other", range(2))
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "",
+        "seed,step\n1,2\n",
+        "garbage",
+        "\x00\x01",
+        ",".join(record.COLUMNS) + "\n",
+        ",".join(record.COLUMNS) + "\n0,1,3,0.1,0.1,0.1,0.1,0.1\n",
+        ",".join(record.COLUMNS) + "\n0,1,3,0.1,0.1,0.1,0.1,0.1,0.1,9\n",
+        ",".join(record.COLUMNS) + "\n0,1,3,much,0.1,0.1,0.1,0.1,0.1\n",
+    ],
+)
 def test_damaged_records_are_named(damage, tmp_path):
     finished(tmp_path)
     (tmp_path / "curves.csv").write_text(damage)
     with pytest.raises(UserError, match=str(tmp_path)):
-        results.read(tmp_path)
+        read_record(tmp_path)
+    assert record.finished(tmp_path) is None
+
+
+def test_a_seed_that_lost_a_row_is_noticed(tmp_path):
+    finished(tmp_path)
+    lines = (tmp_path / "curves.csv").read_text().splitlines(keepends=True)
+    (tmp_path / "curves.csv").write_text("".join(lines[:-1]))
+    with pytest.raises(UserError):
+        read_record(tmp_path)
 
 
 @pytest.mark.parametrize(
-    "change",
+    ("change", "named"),
     [
-        {"data": {"name": "x"}},
-        {"data": "x"},
-        {"config": None},
-        {"samples": {}},
-        {"samples": {"pool": 0, "test": 3}},
-        {"overrides": None},
-        {"seconds": "1"},
-        {"seeds": [0]},
-        {"label": 3},
+        ({"data": {"name": "x"}}, "data.identity is missing"),
+        ({"data": "x"}, "data is"),
+        ({"config": None}, "config is"),
+        ({"samples": {}}, "samples.pool is missing"),
+        ({"samples": {"pool": 0, "test": 3}}, "samples"),
+        ({"overrides": None}, "overrides is"),
+        ({"seconds": "1"}, "seconds is"),
+        ({"seeds": [0]}, "seeds|curves.csv: expected one row per seed"),
+        ({"seeds": [0, 2]}, "seeds"),
+        ({"label": 3}, "label is"),
     ],
 )
 def test_records_that_tables_could_not_be_made_of_are_left_out_by_name(
-    change, tmp_path
+    change, named, tmp_path
 ):
     finished(tmp_path)
     path = tmp_path / "run.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | change))
-    with pytest.raises(
-        UserError, match=f"run.json: {next(iter(change))} not as expected"
-    ):
-        results.read(tmp_path)
-    assert results.find(tmp_path) == []
+    with pytest.raises(UserError, match=f"run.json: {named}"):
+        read_record(tmp_path)
+    damaged = []
+    assert find_records(tmp_path, damaged) == []
+    assert len(damaged) == 1 and str(tmp_path) in damaged[0]
 
 
 def test_runs_are_found_in_the_order_of_their_numbers(tmp_path):
     for number in (10, 2, 0):
-        (tmp_path / str(number)).mkdir()
         finished(tmp_path / str(number))
-    assert [run.folder.name for run in results.find(tmp_path)] == ["0", "2", "10"]
+    assert [run.folder.name for run in find_records(tmp_path)] == ["0", "2", "10"]
 
 
-def test_steps_that_differ_between_seeds_are_refused(tmp_path):
-    record = results.Record(tmp_path)
-    record.add(rows(0))
-    for steps in ((1, 2, 6), (1, 2), (1, 2, 5, 7)):
-        with pytest.raises(UserError, match="steps differ between seeds"):
-            record.add(rows(1, steps=steps))
+def test_copies_that_mlflow_keeps_are_not_found_again(tmp_path):
+    finished(tmp_path / "0")
+    finished(tmp_path / record.ARTIFACTS_FOLDER / "0")
+    finished(tmp_path / ".hidden")
+    assert [run.folder for run in find_records(tmp_path)] == [tmp_path / "0"]
 
 
-@pytest.mark.parametrize("content", ["{}", "[]", "nonsense", '{"id": 1}'])
-def test_a_damaged_sweep_file_is_named(content, tmp_path):
-    (tmp_path / "sweep.json").write_text(content)
-    with pytest.raises(UserError, match="sweep.json"):
-        results.read_sweep(tmp_path)
+@pytest.mark.parametrize("steps", [(1, 2, 6), (1, 2), (1, 2, 5, 7), (2, 1, 5)])
+def test_steps_that_differ_between_seeds_are_refused(steps, tmp_path):
+    with pytest.raises(UserError, match="steps differ between seeds"):
+        write_record(tmp_path, INFO, rows(0) + rows(1, steps=steps), [])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_steps_that_repeat_are_refused(tmp_path):
+    with pytest.raises(UserError, match="or repeat"):
+        finished(tmp_path, seeds=(0,), steps=(1, 1, 2))
 
 
 def test_large_seeds_stay_apart(tmp_path):
-    run = finished(tmp_path, seeds=(20_000_000_001, 20_000_000_002))
-    assert results.read(tmp_path).seeds == run.seeds == 2
+    seeds = (20_000_000_001, 20_000_000_002)
+    run = finished(tmp_path, seeds=seeds)
+    assert read_record(tmp_path).info.seeds == run.info.seeds == seeds
+    assert read_record(tmp_path).values("test_error").shape == (3, 2)
 
 
 def test_a_damaged_record_does_not_hide_the_others(tmp_path, caplog):
     for name in ("0", "1"):
-        (tmp_path / name).mkdir()
         finished(tmp_path / name)
     (tmp_path / "0" / "curves.csv").write_text("garbage")
-    assert [run.folder.name for run in results.find(tmp_path)] == ["1"]
+    assert [run.folder.name for run in find_records(tmp_path)] == ["1"]
     assert "left out" in caplog.text and str(tmp_path / "0") in caplog.text
 
 
+def test_a_record_of_an_earlier_release_is_read(tmp_path):
+    """Untyped, and without digests or an error of each class."""
+    finished(tmp_path)
+    old = INFO.to_json()
+    for later in ("schema", "told", "control", "control_of", "changed", "built_in"):
+        del old[later]
+    old["config"] = {"learner": {"name": "lean"}, "aggregator": {"name": "none"}}
+    (tmp_path / "run.json").write_text(json.dumps({**old, "method": "lean_exact"}))
+    (tmp_path / "classes.csv").unlink()
+    run = read_record(tmp_path)
+    assert (run.info.method, run.info.control) == ("lean", "exact")
+    assert run.per_class() == {}
+
+
+# Sweeps.
+
+
+def test_a_sweep_is_read_as_it_was_written(tmp_path):
+    sweep = Sweep(
+        id="1",
+        name="cub",
+        swept=("method",),
+        command=("+experiment=cub",),
+        jobs=(("method=lean",), ("method=mine", "learner.C=3")),
+        tracking={"uri": "u", "experiment": "e"},
+        tracked=True,
+        status="FINISHED",
+    )
+    write_sweep(tmp_path, sweep)
+    assert read_sweep(tmp_path) == sweep
+    assert sweep_folder(tmp_path / "0") == tmp_path
+    assert sweep_folder(tmp_path) is None and read_sweep(None) is None
+    assert read_sweep(tmp_path / "0") is None
+
+
+@pytest.mark.parametrize("content", ["{}", "[]", "nonsense", '{"id": 1}', "3", "\xff"])
+def test_a_damaged_sweep_file_is_named(content, tmp_path):
+    (tmp_path / "sweep.json").write_bytes(content.encode("latin-1"))
+    with pytest.raises(UserError, match="sweep.json"):
+        read_sweep(tmp_path)
+
+
+# What a run is known by.
+
+
 def test_git_commit_is_that_of_the_projects_own_checkout():
-    root = Path(results.__file__).resolve().parent.parent.parent
-    commit = results.git_commit()
+    root = Path(record.__file__).resolve().parent.parent.parent
+    commit = git_commit()
     assert (commit is not None) == (root / ".git").exists()
     assert commit is None or len(commit.rstrip("+")) == 40
+
+
+def test_versions_are_read_without_importing():
+    assert {"rsbench", "python", "numpy", "torch"} <= set(versions())
+
+
+def test_a_fingerprint_is_of_everything_that_changes_numbers():
+    learner = {"class": "Lean", "params": {"C": 1.0}}
+    one = fingerprint({"learner": learner}, ["data"], ["code"])
+    assert one == fingerprint({"learner": learner}, ["data"], ["code"])
+    other = {"class": "Lean", "params": {"C": 2.0}}
+    assert one != fingerprint({"learner": other}, ["data"], ["code"])
+    assert one != fingerprint({"learner": learner}, ["other"], ["code"])
+    assert one != fingerprint({"learner": learner}, ["data"], ["other"])
+    assert one != fingerprint({"learner": learner}, ["data", "code"], [])
+
+
+def test_large_arrays_among_the_parameters_are_known_by_their_content():
+    """Printed, they are mostly dots."""
+    zeros = np.zeros(10_000)
+    other = zeros.copy()
+    other[5000] = 1
+
+    def of(array):
+        return fingerprint({"learner": {"params": {"prior": array}}}, [], [])
+
+    assert of(zeros) == of(zeros.copy()) != of(other)
+    assert of(zeros) != of(zeros.astype(np.float32)) != of(zeros.reshape(100, 100))

@@ -1,15 +1,21 @@
 """Plugins: found in two ways, isolated from each other, configured by their constructors."""
 
+import logging
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from rsbench.errors import UserError
-from rsbench.plugins import hookspecs, registry
-from rsbench.plugins.registry import KINDS, Component, Registry
+from rsbench.plugins import hookspecs, kinds, registry
+from rsbench.plugins.discovery import Origin, Source, find_sources, plugin_folders
+from rsbench.plugins.registry import Component, Plugin, Registry
+
+GROUPS = [kind.group for kind in kinds.ALL]
 
 PLUGIN = """
 from rsbench import hookimpl
@@ -75,7 +81,29 @@ BROKEN = {
         PLUGIN.replace("C: float = 2.0", "name: float = 2.0"),
         "cannot be called 'name'",
     ),
+    "default_of_another_type": (
+        PLUGIN.replace("C: float = 2.0", 'C: int | None = "abc"'),
+        "its defaults cannot be configured",
+    ),
+    "items_of_another_type": (
+        PLUGIN.replace("C: float = 2.0", 'C: list[int] = ["a"]'),
+        "its defaults cannot be configured",
+    ),
+    "objects": (
+        PLUGIN.replace("C: float = 2.0", "C=[object()]"),
+        "its defaults cannot be configured",
+    ),
+    "slash": (PLUGIN.replace('"mine"', '"a/b"'), "a name is letters"),
+    "a_value": (PLUGIN.replace('"mine"', '"None"'), "takes this word for a value"),
+    "mute": (
+        "class E(Exception):\n    def __str__(self): raise ValueError\nraise E()",
+        "E: ",
+    ),
 }
+
+
+#: Some plugin, where it does not matter which.
+PLAIN = Plugin(Origin.FILE, "test.py")
 
 
 @pytest.fixture
@@ -98,7 +126,9 @@ def test_a_dropped_file_is_a_plugin(fresh):
     assert not made.broken
     learner = made.build("learner", {"name": "mine", "C": 3})
     assert (learner.C, learner.variant) == (3, "pa1")
-    assert made.components["learner"]["mine"].plugin.endswith("mine.py")
+    plugin = made.components["learner"]["mine"].plugin
+    assert plugin.origin is Origin.FILE and plugin.name.endswith("mine.py")
+    assert plugin in made.plugins and len(plugin.sha256) == 64
 
 
 def test_broken_plugins_are_kept_with_their_cause_and_stop_nobody(fresh):
@@ -109,16 +139,14 @@ def test_broken_plugins_are_kept_with_their_cause_and_stop_nobody(fresh):
             for name, (text, _) in BROKEN.items()
         },
     )
-    causes = {
-        broken.plugin.rpartition("/")[2].removesuffix(".py"): broken
-        for broken in made.broken
-    }
+    causes = {Path(broken.plugin.name).stem: broken for broken in made.broken}
     assert set(causes) == set(BROKEN)
     for name, (_, cause) in BROKEN.items():
         assert cause in causes[name].cause, name
         assert "Traceback" in causes[name].traceback
     assert {"mine", "lean"} <= set(made.components["learner"])
-    assert made.components["learner"]["lean"].plugin == "rsbench.learners"
+    assert made.components["learner"]["lean"].plugin.name == "rsbench.learners"
+    assert not {Path(plugin.name).stem for plugin in made.plugins} & set(BROKEN)
 
 
 def test_two_plugins_with_one_name_are_both_named(fresh):
@@ -129,27 +157,192 @@ def test_two_plugins_with_one_name_are_both_named(fresh):
         made.build("learner", {"name": "mine"})
 
 
-def test_an_installed_package_is_a_plugin(fresh, tmp_path, monkeypatch):
-    info = tmp_path / "site" / "rsbench_stranger-1.2.dist-info"
-    info.mkdir(parents=True)
+def install(site, name, version, **modules):
+    """What pip leaves in a folder: files, and the distribution's entry points."""
+    info = site / f"{name}-{version}.dist-info"
+    info.mkdir(parents=True, exist_ok=True)
     (info / "METADATA").write_text(
-        "Metadata-Version: 2.1\nName: rsbench-stranger\nVersion: 1.2\n"
+        f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
     )
-    (info / "entry_points.txt").write_text(
-        "[rsbench]\ngood = stranger_good\ntoo = stranger_too\nbad = stranger_bad\n"
-    )
-    (tmp_path / "site" / "stranger_good.py").write_text(PLUGIN)
-    (tmp_path / "site" / "stranger_too.py").write_text(
-        PLUGIN.replace('"mine"', '"too"')
-    )
-    (tmp_path / "site" / "stranger_bad.py").write_text("raise RuntimeError('boom')")
+    points = "".join(f"{module} = {module}\n" for module in modules)
+    (info / "entry_points.txt").write_text(f"[rsbench]\n{points}")
+    for module, text in modules.items():
+        (site / f"{module}.py").write_text(text)
+        sys.modules.pop(module, None)
+
+
+@pytest.fixture
+def site(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(tmp_path / "site"))
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    return tmp_path / "site"
+
+
+def test_an_installed_package_is_a_plugin(fresh, site):
+    install(
+        site,
+        "rsbench-stranger",
+        "1.2",
+        stranger_good=PLUGIN,
+        stranger_too=PLUGIN.replace('"mine"', '"too"'),
+        stranger_bad="raise RuntimeError('boom')",
+    )
     made = fresh()
     for name in ("mine", "too"):
-        assert made.components["learner"][name].plugin == "rsbench-stranger 1.2"
-    assert [(broken.plugin, broken.cause) for broken in made.broken] == [
+        plugin = made.components["learner"][name].plugin
+        assert str(plugin) == "rsbench-stranger 1.2"
+        assert plugin.origin is Origin.PACKAGE and plugin.version == "1.2"
+    assert [(str(broken.plugin), broken.cause) for broken in made.broken] == [
         ("rsbench-stranger 1.2", "RuntimeError: boom")
     ]
+
+
+def test_a_package_whose_name_begins_as_ours_is_a_plugin_like_any_other(fresh, site):
+    """Results were not computed anew when its code changed, once."""
+    sha256 = []
+    for code in (PLUGIN, PLUGIN + "# edited\n"):
+        install(site, "rsbench.extra", "1.0", stranger_extra=code)
+        component = fresh().components["learner"]["mine"]
+        assert component.plugin.name == "rsbench.extra"
+        assert not component.plugin.is_built_in
+        assert component.plugin.origin is Origin.PACKAGE
+        sha256.append(component.plugin.sha256)
+    assert sha256[0] != sha256[1]
+
+
+def test_a_package_of_that_name_may_not_take_a_built_in_name(fresh, site):
+    taking = PLUGIN.replace('"mine"', '"lean"')
+    install(site, "rsbench.extra", "1.0", stranger_taking=taking)
+    (broken,) = fresh().broken
+    assert "offered by both rsbench.learners and rsbench.extra 1.0" in broken.cause
+
+
+def test_two_entry_points_of_one_module_are_one_plugin(fresh, site):
+    install(site, "rsbench-stranger", "1.2", stranger_good=PLUGIN)
+    points = "[rsbench]\na = stranger_good\nb = stranger_good\n"
+    (site / "rsbench-stranger-1.2.dist-info" / "entry_points.txt").write_text(points)
+    made = fresh()
+    assert not made.broken
+    assert [str(plugin) for plugin in made.plugins if not plugin.is_built_in] == [
+        "rsbench-stranger 1.2"
+    ]
+
+
+def test_an_interrupt_is_a_persons_and_stops_everything(fresh):
+    """Also where it comes while a plugin is imported."""
+    with pytest.raises(KeyboardInterrupt):
+        fresh(pressed="raise KeyboardInterrupt")
+
+
+def test_an_interrupted_plugin_can_be_loaded_again(fresh, tmp_path):
+    with pytest.raises(KeyboardInterrupt):
+        fresh(pressed="raise KeyboardInterrupt")
+    made = fresh(pressed=PLUGIN)
+    assert not made.broken and "mine" in made.components["learner"]
+
+
+def test_a_plugin_that_exits_is_a_broken_one(fresh):
+    (broken,) = fresh(exits="import sys\nsys.exit('bye')").broken
+    assert broken.cause == "SystemExit: bye"
+
+
+@pytest.mark.parametrize(
+    ("hook", "meant"),
+    [
+        ("rsbench_learner", "rsbench_learners"),
+        ("rsbench_agregators", "rsbench_aggregators"),
+        ("rsbench_annotations", None),
+    ],
+)
+def test_a_misspelt_hook_is_named_with_a_suggestion(hook, meant, fresh):
+    code = f"from rsbench import hookimpl\n@hookimpl\ndef {hook}(): return {{}}\n"
+    (broken,) = fresh(misspelt=code).broken
+    assert f"unknown hook {hook}" in broken.cause
+    if meant is not None:
+        assert f"Did you mean '{meant}'?" in broken.cause
+    assert all(kind.hook in broken.cause for kind in kinds.ALL)
+
+
+def test_a_broken_plugin_is_left_out_whole(fresh):
+    """What it offers before its mistake does not count either."""
+    code = PLUGIN + "\n@hookimpl\ndef rsbench_preprocessors(): return {'x': 3}\n"
+    made = fresh(half=code)
+    (broken,) = made.broken
+    assert "expected a class, got 3" in broken.cause
+    assert "mine" not in made.components["learner"]
+    with pytest.raises(
+        UserError, match="unknown learner 'mine'.*\n.*is broken and was"
+    ):
+        made.build("learner", {"name": "mine"})
+
+
+def test_a_plugin_edited_after_its_import_keeps_its_hash(fresh, tmp_path):
+    """People edit while a sweep goes on."""
+    made = fresh(mine=PLUGIN)
+    component = made.components["learner"]["mine"]
+    before = component.plugin.sha256, registry.provenance.of_class(component.cls)
+    (tmp_path / "mine.py").write_text(PLUGIN + "# edited\n")
+    after = component.plugin.sha256, registry.provenance.of_class(component.cls)
+    assert after == before
+    assert fresh().components["learner"]["mine"].plugin.sha256 != before[0]
+
+
+def test_like_named_files_in_two_folders_are_two_plugins(fresh, tmp_path, monkeypatch):
+    folders = []
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "same.py").write_text(PLUGIN.replace("mine", name))
+        folders.append(str(tmp_path / name))
+    monkeypatch.setenv("RSBENCH_PLUGINS", os.pathsep.join(folders))
+    registry.load.cache_clear()
+    made = registry.load()
+    assert not made.broken and {"one", "two"} <= set(made.components["learner"])
+
+
+def test_a_folder_named_twice_is_read_once(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "plugins").mkdir()
+    monkeypatch.setenv("RSBENCH_PLUGINS", os.pathsep.join(["plugins", "./plugins", ""]))
+    assert plugin_folders() == [Path("plugins")]
+
+
+def test_a_folder_that_is_not_there_is_named(tmp_path, monkeypatch, caplog):
+    monkeypatch.setenv("RSBENCH_PLUGINS", str(tmp_path / "nowhere"))
+    find_sources()
+    assert "nowhere, which is not a folder" in caplog.text
+
+
+def test_plugins_can_be_limited_by_name(fresh, monkeypatch, caplog):
+    monkeypatch.setenv("RSBENCH_LOAD_PLUGINS", "My_Own, tow")
+    made = fresh(my_own=PLUGIN, other=PLUGIN.replace('"mine"', '"other"'))
+    assert "mine" in made.components["learner"]
+    assert "other" not in made.components["learner"]
+    assert "lean" in made.components["learner"]
+    assert "RSBENCH_LOAD_PLUGINS names tow, which is no plugin here" in caplog.text
+
+
+def test_an_object_can_stand_for_a_module():
+    """As tests of plugins do."""
+    from rsbench import hookimpl
+    from rsbench.learners import Lean
+
+    class Mine(Lean):
+        pass
+
+    class Holder:
+        @hookimpl
+        def rsbench_learners(self):
+            return {"mine": Mine}
+
+    made = Registry()
+    made.add(Source(Origin.PACKAGE, "holder", Holder))
+    assert not made.broken and made.get("learner", "mine").cls is Mine
+
+
+def test_broken_plugins_are_told_of_once(fresh, caplog):
+    fresh(bad="raise RuntimeError('boom')")
+    lines = [r.message for r in caplog.records if r.levelno == logging.WARNING]
+    assert len(lines) == 1 and "bad.py is broken and was left out: Runtime" in lines[0]
 
 
 def test_an_empty_plugin_folder_setting_loads_nothing(tmp_path, monkeypatch):
@@ -193,7 +386,7 @@ def test_parameters_are_checked_before_a_run():
 
 @pytest.mark.parametrize(
     ("kind", "name"),
-    [(kind, name) for kind in KINDS for name in registry.load().components[kind]],
+    [(group, name) for group in GROUPS for name in registry.load().components[group]],
 )
 def test_every_component_has_a_schema_its_defaults_fit_and_a_docstring(kind, name):
     component = registry.load().components[kind][name]
@@ -209,7 +402,7 @@ def test_unusual_constructors_are_configured_all_the_same():
     def make(C: float = None, other: "Unknown" = 1):  # noqa: F821, RUF013
         return C, other
 
-    config = OmegaConf.structured(Component("learner", "x", make, "test").schema)
+    config = OmegaConf.structured(Component("learner", "x", make, PLAIN).schema)
     assert config.C is None
     config.C, config.other = 2, "text"
 
@@ -232,26 +425,64 @@ def test_schemas_are_typed():
     ):
         return a, b, c, d, e, f
 
-    config = OmegaConf.structured(Component("learner", "x", make, "test").schema)
+    config = OmegaConf.structured(Component("learner", "x", make, PLAIN).schema)
     config.a, config.b, config.c, config.f = 3, [4, 5], 0.5, "anything"
     for key, value in (("a", "x"), ("b", ["x"]), ("e", "maybe")):
         with pytest.raises(OmegaConfBaseException):
             config[key] = value
 
 
-def test_every_hook_has_one_line_of_documentation():
-    for kind in KINDS:
-        assert getattr(hookspecs, f"rsbench_{kind}s").__doc__.count("\n") == 0
+def test_words_of_a_literal_are_checked_and_numpys_numbers_are_numbers():
+    import numpy as np
+
+    build = registry.load().build
+    for theta in (4, 2.5, np.int64(4), np.float32(2.5), "auto"):
+        config = {"name": "class_threshold", "theta": theta}
+        assert build("aggregator", config).theta == theta
+    for theta in ("car", True, None):
+        with pytest.raises(UserError, match="aggregator.theta=.*expected auto or int"):
+            build("aggregator", {"name": "class_threshold", "theta": theta})
+
+
+def test_every_kind_has_a_hook_with_one_line_of_documentation():
+    hooks = {name for name in vars(hookspecs) if name.startswith("rsbench_")}
+    assert hooks == {kind.hook for kind in kinds.ALL}
+    for hook in hooks:
+        assert getattr(hookspecs, hook).__doc__.count("\n") == 0
+
+
+def test_every_kind_has_built_in_components_of_its_base_class():
+    for kind in kinds.ALL:
+        for component in registry.load().components[kind.group].values():
+            if component.plugin.is_built_in:
+                assert issubclass(component.cls, kind.base), component.name
 
 
 def test_a_registry_is_empty_until_filled():
-    empty = Registry().components
-    assert not any(empty[kind] for kind in KINDS) and "full" in empty["annotation"]
+    empty = Registry()
+    assert set(empty.components) == set(GROUPS)
+    assert not any(empty.components.values()) and not empty.plugins
+
+
+def test_registries_share_nothing():
+    one = Registry()
+    one.add(next(iter(find_sources())))
+    assert one.plugins and not Registry().plugins
 
 
 def test_listing_plugins_imports_nothing_heavy():
     code = (
-        "import sys; from rsbench import registry; registry.load();"
-        "heavy = {'torch', 'mlflow', 'sklearn', 'matplotlib', 'hydra', 'pandas'} & set(sys.modules); assert not heavy, heavy"
+        "import sys; from rsbench.plugins import registry; assert not registry.load().broken;"
+        "heavy = {'torch', 'mlflow', 'sklearn', 'matplotlib', 'hydra', 'pandas', 'scipy.stats'}"
+        "& set(sys.modules); assert not heavy, heavy"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_importing_rsbench_costs_next_to_nothing():
+    """Every plugin does it."""
+    code = (
+        "import sys; import rsbench; rsbench.hookimpl;"
+        "heavy = {'numpy', 'scipy', 'hydra', 'omegaconf'} & set(sys.modules); assert not heavy, heavy"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,128 +1,112 @@
 """Tables and figures: what a person reads, and the word simulated on all of it."""
 
 import re
-from pathlib import Path
+import subprocess
+import sys
 
 import matplotlib
 import numpy as np
 import pytest
 
-from rsbench.core.measures import MEASURES
 from rsbench.report import draw, make_latex, make_tables
 from rsbench.report.figure import against, against_samples
 from rsbench.report.labels import swept_axis, varying
 from rsbench.report.paper import TABLES, published
-from rsbench.store.record import COLUMNS, Run
+from rsbench.store.record import Run
+from tests import made_up
 
 
 def run(
     method="lean",
-    preprocessor="none",
     simulated=True,
-    experiment="cub",
     seeds=2,
     steps=(5, 10, 20),
     error=0.5,
-    overrides=(),
+    classes=50,
+    about=None,
     **config,
 ):
-    rows = [(seed, step) for seed in range(seeds) for step in steps]
-    curves = {
-        measure: np.array([error + 0.1 * seed for seed, _ in rows])
-        for measure in MEASURES
+    """A run of the paper's experiment, whose seeds differ by 0.1."""
+    values = error + 0.1 * np.arange(seeds) + np.zeros((len(steps), 1))
+    usual = {
+        "experiment": "cub",
+        "classes": classes,
+        "data": made_up.data(
+            simulated=simulated, how_to_get_real="Fetch it" if simulated else None
+        ),
+        "config": {"learner": {"C": 1.0}, **config},
     }
-    curves |= {
-        "seed": np.array([s for s, _ in rows]),
-        "step": np.array([k for _, k in rows]),
-    }
-    curves["samples"] = curves["step"]
-    assert set(curves) == set(COLUMNS)
-    info = {
-        "method": method,
-        "preprocessor": preprocessor,
-        "experiment": experiment,
-        "overrides": list(overrides),
-        "config": {
-            "preprocessor": {"name": preprocessor},
-            "learner": {"C": 1.0},
-            **config,
-        },
-        "data": {
-            "name": "cub",
-            "simulated": simulated,
-            "identity": "x",
-            "how_to_get_real": "Fetch it" if simulated else None,
-        },
-        "classes": config.get("classes", 50),
-        "unit": "samples per class",
-    }
-    return Run(Path("x"), info, curves)
+    return made_up.run(values, method, list(steps), **{**usual, **(about or {})})
+
+
+def table_rows(text):
+    """The cells of each table row in a Markdown text, by the row's first cell."""
+    found = {}
+    for line in text.splitlines():
+        if line.startswith("|"):
+            first, *others = (cell.strip() for cell in line.split("|")[1:-1])
+            found.setdefault(first, others)
+    return found
 
 
 def test_table_has_means_errors_and_the_papers_figures():
     text = make_tables([run(), run("class_soft"), run("mine")])
-    lean = next(line for line in text.splitlines() if line.startswith("| lean"))
-    assert lean.split("|")[3].strip() == "55.0 ± 5.0"
-    assert [cell.strip() for cell in lean.split("|")[6:9]] == [
-        "93.44",
-        "85.45",
-        "80.28",
-    ]
-    mine = next(line for line in text.splitlines() if line.startswith("| mine"))
-    assert [cell.strip() for cell in mine.split("|")[6:9]] == ["–"] * 3
+    rows = table_rows(text)
+    assert rows["lean"][1] == "55.0 ± 5.0"
+    assert rows["lean"][4:] == ["93.44", "85.45", "80.28"]
+    assert rows["mine"][4:] == ["–"] * 3
     assert "cumulative loss" in text and "preprocessor" in text
 
 
-def test_papers_figures_only_stand_beside_the_papers_setting():
-    assert published(run().info, "cumulative_error", 10) == 85.45
-    assert (
-        published(
-            run("class_soft", experiment="sun", classes=41).info, "cumulative_loss", 20
-        )
-        == 1355
-    )
-    harmless = [
-        "+experiment=cub",
-        "method=lean",
-        "seeds=20",
-        "tracking=none",
-        "dataset.source=simulated",
-    ]
-    assert published(run(overrides=harmless).info, "cumulative_error", 5) == 93.44
-    features = [
-        "dataset.split=[75,25,50]",
-        "extractor=precomputed",
-        "extractor.path=x.npz",
-    ]
-    assert published(run(overrides=features).info, "cumulative_error", 5) == 93.44
-    others = [
-        run(classes=12),
-        run("mine"),
-        run(experiment=None),
-        run(experiment="c_scan"),
-    ]
-    assert (
-        published(run(overrides=["preprocessor=none"]).info, "cumulative_error", 5)
-        == 93.44
-    )
-    others += [
-        run(overrides=[word])
-        for word in (
-            "preprocessor=center",
-            "preprocessor=none_of_mine",
-            "dataset=arrays",
-            "learner.C=2",
-            "protocol.classes=9",
-        )
-    ]
-    for other in others:
-        assert published(other.info, "cumulative_error", 10) is None
-    assert "paper @" not in make_tables([run(experiment=None)])
-    assert all(
-        len(row) == 2 and len(row[0]) == len(row[1]) == 3
-        for t in TABLES.values()
-        for row in t.values()
-    )
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {},
+        {"force": True},
+        {"on_error": "stop"},
+        {"seeds": 20, "tracking": "none", "dataset.source": "simulated"},
+        {"dataset.split": [75, 25, 50], "extractor": "precomputed"},
+        {"extractor.path": "x.npz", "extractor.backbone": "another"},
+    ],
+)
+def test_settings_that_keep_the_experiment_keep_the_papers_figures(changed):
+    info = run(about={"changed": changed}).info
+    assert published(info, "cumulative_error", 5) == 93.44
+    assert published(info, "cumulative_error", 10) == 85.45
+    assert published(info, "cumulative_loss", 20) == 2364
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"changed": {"learner.C": 3.0}},
+        {"changed": {"protocol.classes": 9}},
+        {"changed": {"dataset": "arrays"}},
+        {"changed": {"extractor.epochs": 3}},
+        {"changed": {"a_plugins_own": 1}},
+        {"preprocessor": "center"},
+        {"preprocessor": "none_of_mine"},
+        {"control": "tuned"},
+        {"classes": 12},
+        {"experiment": None},
+        {"experiment": "c_scan"},
+        {"experiment": "somebody's"},
+    ],
+)
+def test_any_other_setting_is_not_the_papers(change):
+    info = run(about=change).info
+    assert published(info, "cumulative_error", 10) is None
+    assert "paper @" not in make_tables([run(about=change)])
+
+
+def test_the_papers_tables_are_complete():
+    sun = run("class_soft", about={"experiment": "sun", "classes": 41}).info
+    assert published(sun, "cumulative_loss", 20) == 1355
+    assert published(run("mine").info, "cumulative_error", 10) is None
+    assert published(run().info, "cumulative_error", 7) is None
+    for table in TABLES.values():
+        for errors, losses in table.values():
+            assert len(errors) == len(losses) == 3
 
 
 def test_simulated_is_said_in_tables_and_real_is_not():
@@ -133,13 +117,36 @@ def test_simulated_is_said_in_tables_and_real_is_not():
 
 def test_preprocessor_and_whatever_else_varies_is_a_column():
     runs = [
-        run(learner={"C": C}, preprocessor=p)
+        run(learner={"C": C}, about={"preprocessor": p})
         for C in (0.1, 1.0)
         for p in ("none", "center")
     ]
     header = make_tables(runs).splitlines()[2]
     assert "preprocessor" in header and "learner.C" in header
     assert varying([run(), run("class_soft", learner={"name": "x", "C": 1.0})]) == {}
+
+
+def test_controls_have_a_column_where_there_are_any():
+    runs = [run(), run("mine"), run("mine", about={"control": "shuffled"})]
+    header, _, lean, mine, shuffled = make_tables(runs).splitlines()[2:7]
+    assert [cell.strip() for cell in header.split("|")[1:4]] == [
+        "cumulative error %",
+        "control",
+        "preprocessor",
+    ]
+    assert [cell.strip() for cell in mine.split("|")[1:4]] == ["mine", "–", "none"]
+    assert [cell.strip() for cell in shuffled.split("|")[1:4]] == [
+        "mine",
+        "shuffled",
+        "none",
+    ]
+    assert "control" not in make_tables(runs[:2])
+    assert "mine & shuffled &" in make_latex(runs)
+
+
+def test_what_a_control_changes_is_no_column_of_its_own():
+    tuned = run("mine", about={"control": "tuned"}, tune={"learner": {"C": [1, 2]}})
+    assert varying([run("mine"), tuned]) == {}
 
 
 def test_only_what_tells_runs_apart_is_a_column():
@@ -149,21 +156,27 @@ def test_only_what_tells_runs_apart_is_a_column():
     ]
     assert list(varying(by_data)) == ["dataset.name"]
     steps = [
-        run(protocol={"name": "per_class", "samples_per_class": n, "classes": k})
+        run(
+            protocol={"name": "per_class", "samples_per_class": n, "classes": k},
+            classes=k,
+        )
         for n in (5, 10)
         for k in (3, 6)
     ]
-    for each, k in zip(steps, (3, 6, 3, 6), strict=True):
-        each.info["classes"] = k
     assert list(varying(steps)) == ["classes", "protocol.samples_per_class"]
     assert list(varying([run(seeds=1), run(seeds=3)])) == []
     assert list(varying([run(config_seeds=1), run(config_seeds=3)])) == ["config_seeds"]
 
 
+def test_where_runs_are_tracked_does_not_tell_them_apart():
+    assert varying([run(tracking={"uri": uri}) for uri in ("here", "there")]) == {}
+
+
 def test_bounds_are_shown_where_the_number_of_classes_does_not_tell():
-    runs = [run(protocol={"min_samples": low}) for low in (75, 74, 40)]
-    for each, k in zip(runs, (16, 16, 41), strict=True):
-        each.info["classes"] = k
+    runs = [
+        run(protocol={"min_samples": low}, classes=k)
+        for low, k in ((75, 16), (74, 16), (40, 41))
+    ]
     assert list(varying(runs)) == ["classes", "protocol.min_samples"]
 
 
@@ -175,19 +188,27 @@ def test_steps_stand_in_order():
 def test_the_figure_draws_test_errors_with_their_standard_errors():
     runs = [run(error=0.5), run("mine", error=0.3)]
     for each in runs:
-        each.curves["online_loss"] = (
-            each.curves["online_loss"] + 7
-        )  # nothing else is drawn by mistake
+        # Nothing else is drawn by mistake.
+        each.curves["online_loss"] = each.curves["online_loss"] + 7
     lean, mine = against_samples(runs)
     assert (lean.method, lean.x) == ("lean", [5, 10, 20])
-    assert lean.mean["test_error"] == pytest.approx([55] * 3) and mine.mean[
-        "test_error"
-    ] == pytest.approx([35] * 3)
+    assert lean.mean["test_error"] == pytest.approx([55] * 3)
+    assert mine.mean["test_error"] == pytest.approx([35] * 3)
     assert lean.error["test_error"] == pytest.approx([5] * 3)
     swept = [run(learner={"C": C}, error=C) for C in (0.3, 0.1)]
     (line,) = against(swept, [0.3, 0.1])
     assert line.x == [0.1, 0.3] and line.mean["test_error"] == pytest.approx([15, 35])
     assert line.error["test_error"] == pytest.approx([5, 5])
+
+
+def test_a_control_is_a_line_of_its_own():
+    swept = [
+        run("mine", learner={"C": C}, about={"control": control})
+        for C in (0.1, 0.3)
+        for control in (None, "shuffled")
+    ]
+    lines = against(swept, [0.1, 0.1, 0.3, 0.3])
+    assert [line.method for line in lines] == ["mine", "mine (shuffled)"]
 
 
 def test_a_file_name_is_no_mathematics(tmp_path):
@@ -198,14 +219,11 @@ def test_latex_table_is_booktabs_with_the_lowest_of_each_column_in_bold():
     runs = [run("lean", error=1.0), run("50% & more_{a}", error=0.093, simulated=False)]
     text = make_latex(runs)
     rows = [line for line in text.splitlines() if line.endswith(r"\\")]
-    assert (
-        len(rows) == 4
-        and len({row.count("&") - row.count(r"\&") for row in rows[1:]}) == 1
-    )
+    assert len(rows) == 4
+    assert len({row.count("&") - row.count(r"\&") for row in rows[1:]}) == 1
     assert rows[2].startswith(r"lean & 105.0 $\pm$ 5.0")
-    assert rows[3].startswith(
-        r"50\% \& more\_\{a\} & \textbf{14.3 $\pm$ 5.0}"
-    )  # 9.3 and 19.3 %; text would sort "105" first
+    # 9.3 and 19.3 %; text would sort "105" first.
+    assert rows[3].startswith(r"50\% \& more\_\{a\} & \textbf{14.3 $\pm$ 5.0}")
     assert r"\toprule" in text and "SIMULATED" in text and r"\bottomrule" in text
     assert "SIMULATED" not in make_latex(runs[1:])
 
@@ -221,17 +239,20 @@ def test_one_seed_shows_no_standard_error():
 
 
 def test_numeric_sweep_becomes_the_axis():
-    assert (
-        swept_axis([run(learner={"C": C}) for C in (0.1, 1.0, 10.0)])[0] == "learner.C"
-    )
+    runs = [run(learner={"C": C}) for C in (0.1, 1.0, 10.0)]
+    assert swept_axis(runs) == ("learner.C", [0.1, 1.0, 10.0])
     by_classes = [
         run(classes=k, protocol={"min_samples": m}) for k, m in ((13, 75), (41, 40))
     ]
-    for each, k in zip(by_classes, (13, 41), strict=True):
-        each.info["config"].pop("classes")
-        each.info["classes"] = k
     assert swept_axis(by_classes) == ("classes", [13, 41])
     assert swept_axis([run(), run("class_soft")]) is None
+    assert swept_axis([run(learner={"C": C}) for C in (0.1, None)]) is None
+
+
+def test_data_on_validation_classes_are_called_so():
+    data = made_up.data(learn_on="validation")
+    text = make_tables([run(about={"data": data})])
+    assert text.startswith("Data: cub, validation classes; mean")
 
 
 @pytest.mark.parametrize(
@@ -240,20 +261,51 @@ def test_numeric_sweep_becomes_the_axis():
         [run()],
         [run(seeds=1)],
         [
-            run(learner={"C": C}, method=m)
+            run(method, learner={"C": C})
             for C in (0.1, 1.0, 100.0)
-            for m in ("lean", "mine")
+            for method in ("lean", "mine")
         ],
         [run(f"method{i}") for i in range(30)],
         [
-            run(f"method{i}", preprocessor=p)
+            run(f"method{i}", about={"preprocessor": p})
             for i in range(25)
             for p in ("none", "center", "standardize")
         ],
     ],
 )
-def test_figures_are_drawn_and_say_simulated(runs, tmp_path):
+def test_figures_are_drawn_and_say_simulated(runs: list[Run], tmp_path):
     assert draw(runs, tmp_path / "curves.png").read_bytes().startswith(b"\x89PNG")
     # Text stays text in an SVG.
     with matplotlib.rc_context({"svg.fonttype": "none"}):
         assert "cub (SIMULATED)" in draw(runs, tmp_path / "curves.svg").read_text()
+
+
+def test_panels_tell_settings_apart_as_well(tmp_path):
+    runs = [
+        run(f"m{i}", learner={"C": C}, other=f"{C}", about={"preprocessor": p})
+        for i in range(3)
+        for C in (1, 2)
+        for p in ("none", "center")
+    ]
+    with matplotlib.rc_context({"svg.fonttype": "none"}):
+        drawn = draw(runs, tmp_path / "curves.svg").read_text()
+    assert "preprocessor center" in drawn and "m0, C=1, other=1" in drawn
+
+
+def test_importing_the_report_imports_nothing_heavy():
+    code = (
+        "import sys, rsbench.report, rsbench.compare, rsbench.store.results\n"
+        "heavy = {'pandas', 'jinja2', 'matplotlib', 'mlflow', 'torch', 'pyarrow', 'scipy'}\n"
+        "print(sorted(heavy & sys.modules.keys()))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout.strip() == "[]", done.stderr
+
+
+def test_what_was_changed_for_all_runs_is_said():
+    """No column has it, and a method's name alone would promise something else."""
+    shuffled = {"changed": {"annotation": "shuffled", "force": True}}
+    runs = [run("lean", about=shuffled), run("ellipsotron", about=shuffled)]
+    line = "Changed for all runs: annotation=shuffled."
+    assert line in make_tables(runs) and line in make_latex(runs)
+    assert "Changed for all" not in make_tables([runs[0], run("ellipsotron")])

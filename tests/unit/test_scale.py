@@ -1,26 +1,44 @@
 """Data larger than memory: taken in parts, with the result of taking them whole."""
 
+import dataclasses
 import tracemalloc
 
 import numpy as np
 import pytest
 
 import rsbench.core.data
-import rsbench.core.evaluation
 from rsbench.aggregators import ClassSoft, ClassThreshold, CrossClasses, Ones, Sample
-from rsbench.core.experiment import Features, run_seed
+from rsbench.core import evaluation
+from rsbench.core.components import Preprocessor, adopt
+from rsbench.core.data import Data
+from rsbench.core.evaluation import Features, Tests
+from rsbench.core.experiment import Setup, load, run_seed
 from rsbench.core.supervision import Supervision
+from rsbench.corruptions import Full
+from rsbench.datasets import Synthetic
 from rsbench.datasets.arrays import Arrays
-from rsbench.errors import UserError
-from rsbench.learners import Ellipsotron
+from rsbench.learners import SVMFF, Ellipsotron, FeatureScaling
+from rsbench.preprocessors import Identity
+from rsbench.protocols import PerClass, Stream
 
-AGGREGATORS = {
-    "none": {},
-    "sample": {},
-    "class_soft": {"scope": "teacher"},
-    "class_threshold": {"scope": "teacher", "theta": 2},
-    "cross_classes": {"scope": "seen"},
-}
+AGGREGATORS = [
+    Ones(),
+    Sample(),
+    ClassSoft(),
+    ClassThreshold(2),
+    CrossClasses(scope="seen"),
+]
+
+
+def setup(**changes):
+    parts = {
+        "learner": Ellipsotron(),
+        "aggregator": Sample(),
+        "preprocessor": Identity(),
+        "protocol": PerClass(4),
+        "annotation": Full(),
+    }
+    return Setup(**{**parts, **changes})
 
 
 @pytest.fixture
@@ -40,22 +58,16 @@ def folder(tmp_path):
     return tmp_path
 
 
-def long_stream(spec, folder, aggregator, learner="ellipsotron"):
-    return spec(
-        dataset={"name": "arrays", "path": str(folder)},
-        protocol={"name": "stream", "test_at": (20_000, 38_000), "test": "mask"},
-        learner={"name": learner},
-        aggregator={"name": aggregator, **AGGREGATORS[aggregator]},
-    )
-
-
-@pytest.mark.parametrize("aggregator", ["sample", "class_soft", "cross_classes"])
-def test_memory_does_not_grow_with_the_stream(aggregator, spec, folder, monkeypatch):
+@pytest.mark.parametrize(
+    "aggregator", [Sample(), ClassSoft(), CrossClasses(scope="seen")], ids=repr
+)
+def test_memory_does_not_grow_with_the_stream(aggregator, folder, monkeypatch):
     monkeypatch.setattr(rsbench.core.data, "_CHUNK_BYTES", 1 << 20)
-    run = long_stream(spec, folder, aggregator)
+    protocol = Stream((20_000, 38_000), test="mask")
+    long_stream = setup(protocol=protocol, aggregator=aggregator)
     tracemalloc.start()
     try:
-        result = run_seed(run, run.load(), 0)
+        result = run_seed(long_stream, load(Arrays(str(folder)), None, "mine"), 0)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -63,82 +75,85 @@ def test_memory_does_not_grow_with_the_stream(aggregator, spec, folder, monkeypa
     assert peak < 16 << 20  # relevance of the whole stream alone takes 78 MB
 
 
-@pytest.mark.parametrize("aggregator", AGGREGATORS)
-@pytest.mark.parametrize("learner", ["feature_scaling", "ellipsotron", "svm_ff"])
-def test_parts_give_what_the_whole_gives(aggregator, learner, spec, monkeypatch):
-    run = spec(
-        aggregator={"name": aggregator, **AGGREGATORS[aggregator]},
-        learner={"name": learner},
-    )
-    data = run.load()
-    whole = run_seed(run, data, 0)
-    monkeypatch.setattr(
-        rsbench.core.data, "_CHUNK_BYTES", 8 * 7 * data.Z.shape[1]
-    )  # seven samples
-    parts = run_seed(run, data, 0)
+@pytest.fixture(scope="module")
+def synthetic():
+    return Synthetic().load()
+
+
+@pytest.mark.parametrize("aggregator", AGGREGATORS, ids=repr)
+@pytest.mark.parametrize(
+    "learner", [FeatureScaling(), Ellipsotron(), SVMFF()], ids=repr
+)
+def test_parts_give_what_the_whole_gives(aggregator, learner, synthetic, monkeypatch):
+    run = setup(aggregator=aggregator, learner=learner)
+    whole = run_seed(run, synthetic, 0)
+    seven_samples = 8 * 7 * synthetic.Z.shape[1]
+    monkeypatch.setattr(rsbench.core.data, "_CHUNK_BYTES", seven_samples)
+    parts = run_seed(run, synthetic, 0)
     assert parts.bound == pytest.approx(whole.bound, rel=1e-5)
     for one, other in zip(whole.rows, parts.rows, strict=True):
         assert other == pytest.approx(one, rel=1e-5)
 
 
-@pytest.mark.parametrize("scope", ["teacher", "seen"])
+def graded_votes(rng, Z):
+    """Some of them missing."""
+    return np.where(rng.random(Z.shape) < 0.2, np.nan, Z * rng.random(Z.shape))
+
+
 @pytest.mark.parametrize(
     "make",
     [
+        Ones,
+        Sample,
         ClassSoft,
         CrossClasses,
-        lambda scope: ClassThreshold(1, scope=scope),
-        Sample,
-        Ones,
+        lambda: ClassThreshold(1),
+        lambda: ClassSoft(scope="seen"),
+        lambda: CrossClasses(scope="seen"),
+        lambda: ClassThreshold(1, scope="seen"),
     ],
 )
 @pytest.mark.parametrize("graded", [False, True])
 def test_relevance_block_by_block_is_that_of_the_whole_stream(
-    make, scope, graded, rng, monkeypatch
+    make, graded, rng, monkeypatch
 ):
-    def fresh():
-        return make() if make in (Sample, Ones) else make(scope=scope)
-
     y, Z = rng.integers(5, size=90), rng.random((90, 4)) < 0.3
-    Z = (
-        np.where(rng.random(Z.shape) < 0.2, np.nan, Z * rng.random(Z.shape))
-        if graded
-        else Z
-    )
+    if graded:
+        Z = graded_votes(rng, Z)
     pool, order = rng.permutation(90)[:80], rng.permutation(90)[:50]
-    expected = fresh().fit(Z[pool], y[pool]).relevance(Z[order], y[order])
+    expected = make().fit(Z[pool], y[pool]).relevance(Z[order], y[order])
     monkeypatch.setattr(rsbench.core.data, "_CHUNK_BYTES", 8 * 4 * 9)
-    rich = Supervision({"relevance"}, fresh(), Z, y, pool, order)
-    for _ in range(2):
+    aggregator = make()
+    for _ in range(2):  # what one stream saw is not seen by the next
+        rich = Supervision({"relevance"}, aggregator, Z, y, pool, order)
         found = [rich.next(n)["relevance"] for n in (1, 13, 30, 6)]
         np.testing.assert_allclose(np.concatenate(found), expected, rtol=1e-12)
-        rich.restart()
 
 
-def test_an_aggregator_that_knows_nothing_of_parts_is_asked_once(rng):
+def supervision(aggregator, n=9, pool=None):
+    """Two features that nobody marks."""
+    rows = np.arange(n)
+    pool = rows if pool is None else pool
+    return Supervision(
+        {"relevance"}, aggregator, np.zeros((n, 2)), np.zeros(n, int), pool, rows
+    )
+
+
+def test_an_aggregator_that_knows_nothing_of_parts_is_asked_once():
     class Whole:
-        asked = 0
+        asked: list = []
 
         def fit(self, Z, y):
             assert len(Z) == 40
 
         def relevance(self, Z, y):
-            self.asked += 1
+            self.asked.append(len(Z))
             return np.arange(len(Z))[:, None] * np.ones(Z.shape)
 
-    aggregator = Whole()
-    rich = Supervision(
-        {"relevance"},
-        aggregator,
-        np.zeros((50, 3)),
-        np.zeros(50, int),
-        np.arange(40),
-        np.arange(30),
-    )
-    assert (
-        rich.next(10)["relevance"][0, 0] == 0 and rich.next(10)["relevance"][0, 0] == 10
-    )
-    assert aggregator.asked == 1
+    rich = supervision(adopt(Whole(), rsbench.Aggregator), n=40)
+    assert rich.next(10)["relevance"][0, 0] == 0
+    assert rich.next(10)["relevance"][0, 0] == 10
+    assert Whole.asked == [40]
 
 
 def test_a_subclass_that_changes_relevance_is_asked_once():
@@ -146,26 +161,41 @@ def test_a_subclass_that_changes_relevance_is_asked_once():
         def relevance(self, Z, y):
             return 1.0 + np.arange(len(Z))[:, None] * np.ones(Z.shape)
 
-    class Counts(Ones):
-        def fit(self, Z, y):
-            self.n = len(Z)
-
-    rich = Supervision(
-        {"relevance"},
-        Ranks(),
-        np.zeros((9, 2)),
-        np.zeros(9, int),
-        np.arange(9),
-        np.arange(9),
-    )
+    rich = supervision(Ranks())
     rich.next(4)
     assert rich.next(5)["relevance"][0, 0] == 5
-    counts = Counts()
+
+
+def test_a_subclass_that_changes_fit_gets_the_pool_in_one_piece():
+    class Counts(Ones):
+        fitted: list = []
+
+        def fit(self, Z, y):
+            self.fitted.append(len(Z))
+
     pool = np.zeros(3_000_000, int)  # more than one part
-    Supervision(
-        {"relevance"}, counts, np.zeros((9, 2)), np.zeros(9, int), pool, np.arange(9)
-    )
-    assert counts.n == len(pool)
+    supervision(Counts(), pool=pool)
+    assert Counts.fitted == [len(pool)]
+
+
+def test_votes_that_nobody_was_asked_for_reach_those_who_can_take_them():
+    class Noting(Ones):
+        given: list = []
+
+        def relevance(self, Z, y):
+            self.given.append(Z)
+            return np.ones(Z.shape)
+
+    class Taking(Noting):
+        takes_missing = True
+        given: list = []
+
+    Z = np.array([[np.nan, 1.0]])
+    one = np.array([0])
+    for aggregator in (Noting(), Taking()):
+        Supervision({"relevance"}, aggregator, Z, one, one, one)
+    assert Noting.given[0].tolist() == [[0, 1]]
+    assert np.isnan(Taking.given[0]).tolist() == [[True, False]]
 
 
 @pytest.mark.parametrize("kept", [0, 1 << 28])
@@ -173,78 +203,81 @@ def test_scores_kept_along_the_stream_are_those_of_a_full_test(kept, rng, monkey
     """Fewer classes move from one test to the next than there are."""
     classes, d, test = 60, 8, np.arange(300, 400)
     X, y = rng.normal(size=(400, d)), rng.integers(classes, size=400)
-    data = rsbench.core.data.Data(X=X, y=y, Z=np.zeros(X.shape, bool))
+    data = Data(X=X, y=y, Z=np.zeros(X.shape, bool))
+    asked = []
+    decide = Ellipsotron.decision_function
 
-    class Counting(Ellipsotron):
-        asked = 0
-
-    def counted(self, X):
-        Counting.asked += 1
+    def noting(self, X):
+        asked.append(len(X))
         return decide(self, X)
 
-    decide = Ellipsotron._scores
-    monkeypatch.setattr(rsbench.learners.LinearLearner, "_scores", counted)
-    monkeypatch.setattr(rsbench.core.evaluation, "_KEPT_BYTES", kept)
-    learner, tests = Counting(), None
+    monkeypatch.setattr(Ellipsotron, "decision_function", noting)
+    monkeypatch.setattr(evaluation, "KEPT_BYTES", kept)
+    learner = Ellipsotron()
+    tests = Tests(learner, Features(data, Identity()), y, test, classes)
     for start in range(0, 300, 10):
         rows = slice(start, start + 10)
         learner.partial_fit(X[rows], y[rows], np.arange(classes))
-        tests = tests or rsbench.core.evaluation.Tests(
-            learner, Features(data, Same()), y, test, classes
-        )
         scores = X[test] @ learner.coef_.T
         true = scores[np.arange(100), y[test]].copy()
         scores[np.arange(100), y[test]] = -np.inf
-        np.testing.assert_allclose(
-            tests.margins(), true - scores.max(axis=1), atol=1e-12
-        )
-    assert Counting.asked == (1 if kept else 30)
-
-
-class Same:
-    def transform(self, X):
-        return X
+        expected = true - scores.max(axis=1)
+        np.testing.assert_allclose(tests.margins(), expected, atol=1e-12)
+    assert len(asked) == (0 if kept else 30)
 
 
 def test_a_test_after_no_change_is_the_same(rng):
     X, y = rng.normal(size=(20, 3)), rng.integers(4, size=20)
     learner = Ellipsotron().partial_fit(X, y, np.arange(4))
-    data = rsbench.core.data.Data(X=X, y=y, Z=np.zeros(X.shape, bool))
-    tests = rsbench.core.evaluation.Tests(
-        learner, Features(data, Same()), y, np.arange(20), 4
-    )
+    data = Data(X=X, y=y, Z=np.zeros(X.shape, bool))
+    tests = Tests(learner, Features(data, Identity()), y, np.arange(20), 4)
     first = tests.margins()
     np.testing.assert_array_equal(tests.margins(), first)
     learner.coef_ = -learner.coef_
     assert not np.array_equal(tests.margins(), first)
 
 
-def test_precision_is_the_datas_or_the_one_asked_for(spec, monkeypatch):
-    seen = set()
-    learn = Ellipsotron.prequential
+def test_features_that_move_along_the_stream_are_never_kept(rng):
+    """Statistics of the stream so far change what a test sample looks like."""
 
-    def noting(self, X, *args, **kwargs):
-        seen.add(X.dtype)
-        margins = learn(self, X, *args, **kwargs)
-        seen.add(self.coef_.dtype)
-        return margins
+    class Length(Preprocessor):
+        fit_on = "seen"
 
-    monkeypatch.setattr(Ellipsotron, "prequential", noting)
-    for precision, dtype in (
-        ("data", np.float32),
-        ("float32", np.float32),
-        ("float64", np.float64),
-    ):
-        seen.clear()
-        run = spec(precision=precision)
-        run_seed(run, run.load(), 0)
-        assert seen == {np.dtype(dtype)}
-    with pytest.raises(
-        UserError, match="precision='half', expected data, float32, float64"
-    ):
-        spec(precision="half").check()
+        def fit(self, X):
+            self.n_ = len(X)
+
+        def transform(self, X):
+            return X * self.n_
+
+    X, y = rng.normal(size=(20, 3)), np.arange(20) % 4
+    features = Features(Data(X=X, y=y, Z=np.zeros(X.shape, bool)), Length())
+    learner = Ellipsotron().partial_fit(X, y, np.arange(4))
+    tests = Tests(learner, features, y, np.arange(10, 20), 4)
+    features.learned(np.array([0]))
+    one = tests.margins()
+    features.learned(np.array([1]))
+    np.testing.assert_allclose(tests.margins(), 2 * one)
+
+
+@pytest.mark.parametrize(
+    ("precision", "expected"),
+    [("data", np.float32), ("float32", np.float32), ("float64", np.float64)],
+)
+def test_precision_is_the_datas_or_the_one_asked_for(precision, expected, synthetic):
+    class Noting(Ellipsotron):
+        seen: set = set()
+
+        def prequential(self, X, y, classes=None, *, relevance=None):
+            margins = super().prequential(X, y, classes, relevance=relevance)
+            self.seen.update((X.dtype, self.coef_.dtype))
+            return margins
+
+    run_seed(setup(learner=Noting(), precision=precision), synthetic, 0)
+    assert Noting.seen == {np.dtype(expected)}
 
 
 def test_a_folder_of_npy_stays_on_disk(folder):
     data = Arrays(str(folder)).load()
     assert isinstance(data.X, np.memmap) and isinstance(data.Z, np.memmap)
+    locked = load(dataclasses.replace(data), None, "mine")
+    assert isinstance(locked.X, np.memmap) and isinstance(locked.Z, np.memmap)

@@ -1,16 +1,15 @@
 """SUN: tags as people type them, cleaned and matched as the paper says; annotations of any quality survived."""
 
-import json
 from collections import Counter
 
 import numpy as np
 import pytest
-from conftest import rsbench
 
 from rsbench.core.data import check_data
 from rsbench.datasets import SUN, sun_files
-from rsbench.datasets.sun import PAPER_COUNTS, pseudo_words, type_tags
+from rsbench.datasets.sun import PAPER_COUNTS
 from rsbench.datasets.sun_files import UnusableError, object_names, scan, scene_of
+from rsbench.datasets.sun_stand_in import draw_scenes, pseudo_words, type_tags
 from rsbench.datasets.tags import (
     MATCHERS,
     TagMap,
@@ -20,6 +19,7 @@ from rsbench.datasets.tags import (
     stem,
 )
 from rsbench.errors import UserError
+from tests.small_data import UNUSABLE, xml
 
 #: (as typed, cleaned): the paper's description, and what LabelMe users plausibly type.
 CLEANED = [
@@ -222,42 +222,6 @@ def test_bad_vocabularies_are_named(tmp_path, content, message):
         read_vocabulary(tmp_path / "vocabulary.txt")
 
 
-def xml(*names, deleted=()):
-    objects = "".join(
-        f"<object><name>{name}</name><deleted>{int(i in deleted)}</deleted><polygon><pt><x>1</x></pt></polygon></object>"
-        for i, name in enumerate(names)
-    )
-    return f"<annotation><filename>x.jpg</filename>{objects}</annotation>".encode()
-
-
-BOMB = (
-    b'<!DOCTYPE a [<!ENTITY a "ha">' + b"".join(b'<!ENTITY a%d "&a%d;&a%d;">' % (i, i - 1, i - 1) for i in range(1, 40))
-    + b"]><annotation><object><name>&a39;</name></object></annotation>"
-)  # fmt: skip
-EXTERNAL = b'<!DOCTYPE a [<!ENTITY x SYSTEM "file:///etc/passwd">]><annotation><object><name>&x;</name></object></annotation>'
-
-UNUSABLE = {
-    "bomb": (BOMB, "declares entities"),
-    "external": (EXTERNAL, "declares entities"),
-    "bomb in UTF-16": (BOMB.decode().encode("utf-16"), "encoding"),
-    "invalid UTF-8": (
-        b"<annotation><object><name>caf\xe9</name></object></annotation>",
-        "encoding",
-    ),
-    "cut off": (xml("car")[:-5], "malformed XML"),
-    "empty": (b"", "malformed XML"),
-    "no XML": (b"hello", "malformed XML"),
-    "unknown encoding": (
-        b'<?xml version="1.0" encoding="klingon"?><annotation/>',
-        "encoding",
-    ),
-    "invalid UTF-8, declared": (
-        b'<?xml version="1.0" encoding="utf-8"?><annotation>caf\xe9</annotation>',
-        "encoding",
-    ),
-}
-
-
 @pytest.mark.parametrize("what", UNUSABLE)
 def test_unusable_annotations_are_told_by_cause(what):
     content, cause = UNUSABLE[what]
@@ -277,52 +241,6 @@ def test_usable_annotations_give_their_names():
     latin = '<?xml version="1.0" encoding="latin-1"?><annotation><object><name>café</name></object></annotation>'
     assert object_names(latin.encode("latin-1")) == ["café"]
     assert object_names(b"<annotation><object><polygon/></object></annotation>") == [""]
-
-
-@pytest.fixture
-def make_sun(tmp_path):
-    """A small SUN in the official layout: three large scenes, two small ones, and everything that can be wrong."""
-
-    def make(images=True):
-        from PIL import Image
-
-        root, rng = tmp_path / "SUN2012", np.random.default_rng(0)
-        things = {
-            "abbey": ["tower", "tree"],
-            "bar/indoor": ["TV table_occluded", "glass"],
-            "cafe": ["table", "window"],
-        }
-        sizes = {"abbey": 12, "bar/indoor": 10, "cafe": 11, "dam": 3, "bar/outdoor": 2}
-        for scene, size in sizes.items():
-            folder = root / "Annotations" / scene[0] / scene
-            folder.mkdir(parents=True)
-            for i in range(size):
-                tags = [
-                    tag for tag in things.get(scene, ["sky"]) if rng.random() < 0.8
-                ] + ["thing_crop"]
-                name = f"sun_{'same' if i == 0 else scene.replace('/', '_')}_{i}"
-                (folder / f"{name}.xml").write_bytes(xml(*tags))
-                if images:
-                    place = root / "Images" / scene[0] / scene
-                    place.mkdir(parents=True, exist_ok=True)
-                    Image.fromarray(rng.integers(0, 255, (30, 40, 3), np.uint8)).save(
-                        place / f"{name}.jpg"
-                    )
-        bad = root / "Annotations" / "a" / "abbey"
-        for i, (content, _) in enumerate(UNUSABLE.values()):
-            (bad / f"bad_{i}.xml").write_bytes(content)
-        for scene in ("misc", "outliers"):
-            (root / "Annotations" / scene).mkdir()
-            (root / "Annotations" / scene / "x.xml").write_bytes(xml("car"))
-        (root / "Annotations" / "a" / "abbey" / "readme.txt").write_text(
-            "no annotation"
-        )
-        (tmp_path / "vocabulary.txt").write_text(
-            "tower, NN, 9\ntree\ntable\ntables\nglass\nwindow\nunused\n"
-        )
-        return root
-
-    return make
 
 
 def load(root, **settings):
@@ -422,12 +340,10 @@ def test_files_that_cannot_be_opened_are_counted(make_sun):
 
 def test_a_scan_is_cached_by_content(make_sun, monkeypatch):
     root = make_sun()
-    first, real = scan(root), sun_files._parse_all
-    monkeypatch.setattr(
-        sun_files, "_parse_all", lambda *args: pytest.fail("parsed again")
-    )
-    assert scan(root) == first
-    monkeypatch.setattr(sun_files, "_parse_all", real)
+    first = scan(root)
+    with monkeypatch.context() as patch:
+        patch.setattr(sun_files, "parse_chunk", lambda *args: pytest.fail("again"))
+        assert scan(root) == first
     (root / "Annotations" / "a" / "abbey" / "sun_abbey_1.xml").write_bytes(
         xml("changed")
     )
@@ -440,8 +356,8 @@ def test_many_files_are_parsed_by_all_cores_to_the_same_result(
     root = make_sun()
     alone = scan(root)
     monkeypatch.setenv("RSBENCH_CACHE", str(tmp_path / "other"))
-    monkeypatch.setattr(sun_files, "_FEW", 3)
-    monkeypatch.setattr(sun_files, "_CHUNK", 7)
+    monkeypatch.setattr(sun_files, "FEW_FILES", 3)
+    monkeypatch.setattr(sun_files, "FILES_PER_CHUNK", 7)
     assert scan(root) == alone
 
 
@@ -485,29 +401,6 @@ def test_images_without_annotation_and_the_reverse(make_sun, tmp_path):
     with pytest.raises(UserError, match="none of the data set's"):
         np.savez(tmp_path / "s.npz", scores=np.ones((1, 7)), names=["x/y"])
         Precomputed(path=str(tmp_path / "s.npz")).extract(data)
-
-
-@pytest.fixture(scope="session")
-def tiny_vgg(tmp_path_factory):
-    """A visual-concepts network of VGG-16's form with few channels, random weights, for seven terms."""
-    import torch
-    from safetensors.torch import save_file
-
-    torch.manual_seed(0)
-    tensors, width = {}, 3
-    for block, count in enumerate((2, 2, 3, 3, 3), 1):
-        for i in range(1, count + 1):
-            tensors[f"conv{block}_{i}.weight"] = torch.randn(4, width, 3, 3) / (
-                3 * width**0.5
-            )
-            tensors[f"conv{block}_{i}.bias"] = torch.randn(4) / 10
-            width = 4
-    tensors |= {"fc6.weight": torch.randn(6, 4 * 49) / 14, "fc6.bias": torch.zeros(6)}
-    tensors |= {"fc7.weight": torch.randn(6, 6) / 2, "fc7.bias": torch.zeros(6)}
-    tensors |= {"fc8.weight": torch.randn(7, 6, 1, 1), "fc8.bias": torch.zeros(7) - 2}
-    path = tmp_path_factory.mktemp("vgg") / "concepts.safetensors"
-    save_file(tensors, path)
-    return path
 
 
 def test_visual_concepts_are_a_noisy_or_over_places(make_sun, tiny_vgg):
@@ -605,8 +498,8 @@ def test_weights_of_another_network_are_named(make_sun, tiny_vgg, tmp_path):
 
 
 def test_the_stand_in_goes_the_way_of_tags():
-    stand_in = SUN(source="simulated")
-    drawn, data = stand_in._draw(), stand_in.load()
+    drawn = draw_scenes(difficulty=1.0, draw=0)
+    data = SUN(source="simulated").load()
     np.testing.assert_array_equal(data.Z, drawn.Z)
     assert (
         data.simulated
@@ -622,85 +515,3 @@ def test_the_stand_in_goes_the_way_of_tags():
     ).all()
     words = pseudo_words(1000)
     assert len({stem(word) for word in words}) == 1000
-
-
-def test_explain_lists_every_decision(make_sun, tmp_path):
-    root = make_sun()
-    given = ("--root", str(root), "--vocabulary", str(tmp_path / "vocabulary.txt"))
-    done = rsbench("data", "explain", "sun", *given, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    lines = done.stdout.splitlines()
-    assert any(
-        line.split()[1:]
-        == [
-            "tv",
-            "table",
-            "table,",
-            "tables",
-            "by",
-            "'table';",
-            "typed",
-            "TV",
-            "table_occluded",
-        ]
-        for line in lines
-    ), done.stdout
-    assert any(
-        "thing" in line and "no term with the stem 'thing'" in line for line in lines
-    )
-    assert (
-        any(line.split() == ["terms", "matched", "6", "531"] for line in lines)
-        and "SIMULATED" not in done.stdout
-    )
-    short = rsbench("data", "explain", "sun", *given, "--top", "2", cwd=tmp_path)
-    assert "6 more; --top 0 for all" in short.stdout
-    assert "typed TV table_occluded" in done.stdout
-    stand_in = rsbench("data", "explain", "sun", cwd=tmp_path)
-    assert "SIMULATED tags" in stand_in.stdout and "271,737" in stand_in.stdout
-    assert (
-        "no tags to explain" in rsbench("data", "explain", "cub", cwd=tmp_path).stderr
-    )
-
-
-def test_a_whole_command_on_a_real_layout(make_sun, tiny_vgg, tmp_path):
-    root = make_sun()
-    done = rsbench(
-        "+experiment=sun", "method=lean,ellipsotron", f"dataset.root={root}", "dataset.vocabulary=vocabulary.txt",
-        "dataset.background_below=5", f"extractor.weights={tiny_vgg}", "extractor.image_size=224", "seeds=2",
-        "protocol.min_samples=10", "protocol.samples_per_class=5", "tracking=none", "hydra.sweep.dir=out", cwd=tmp_path,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert "SIMULATED" not in done.stdout and "Tags: tags as typed 8" in done.stdout
-    assert (
-        "Classes: 3, in the paper's sun 41" in done.stdout
-        and "paper @" not in done.stdout
-    )
-    info = json.loads((tmp_path / "out" / "0" / "run.json").read_text())
-    assert (
-        info["classes"] == 3
-        and info["data"]["details"]["tags"]["left out, encoding"] == 4
-    )
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("experiment", ["sun", "sun_stream", "sun_classes", "c_scan"])
-def test_the_papers_experiments_run_on_the_stand_in(experiment, tmp_path):
-    done = rsbench(
-        f"+experiment={experiment}",
-        "seeds=1",
-        "tracking=none",
-        "hydra.sweep.dir=out",
-        cwd=tmp_path,
-        timeout=300,
-    )
-    assert done.returncode == 0, done.stderr
-    assert (
-        "sun (SIMULATED)" in done.stdout and (tmp_path / "out" / "curves.png").exists()
-    )
-    assert ("paper @20" in done.stdout) == (experiment == "sun")
-    counts = {
-        json.loads(path.read_text())["classes"]
-        for path in (tmp_path / "out").glob("*/run.json")
-    }
-    expected = {"sun": {41}, "sun_stream": {100}, "c_scan": {41}}
-    assert counts == expected.get(experiment, {13, 21, 34, 41, 54, 62, 72, 83, 110})

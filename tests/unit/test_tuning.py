@@ -4,114 +4,137 @@ import dataclasses
 
 import numpy as np
 import pytest
-from conftest import rsbench
 
-from rsbench.core.experiment import run_seed
-from rsbench.core.tuning import SEEDS, candidates, tune
-from rsbench.datasets import arrays
+from rsbench.aggregators import ClassSoft, Sample
+from rsbench.core.data import Data
+from rsbench.core.experiment import Setup, run_seed
+from rsbench.core.tuning import SEEDS, candidates, check_grid, held_out, tune
+from rsbench.corruptions import Full
+from rsbench.datasets import Synthetic
+from rsbench.datasets.arrays import Arrays
 from rsbench.errors import UserError
-from rsbench.store.record import find
+from rsbench.learners import Ellipsotron
+from rsbench.preprocessors import Identity
+from rsbench.protocols import PerClass, Stream
 
-SMALL = {
-    "name": "synthetic", "classes": 4, "samples": 20, "groups": 4, "group_size": 4, "marks": 4.0,
-    "families": 2, "background_classes": 5, "background_samples": 12,
-}  # fmt: skip
-PROTOCOL = {"name": "per_class", "samples_per_class": 4, "test": "rest"}
+TRIED = (1e-5, 1.0, 100.0)
 
 
-@pytest.fixture
-def tuned_spec(spec):
-    grid = {"learner": {"C": [1e-5, 1.0, 100.0]}}
-    return spec(
-        dataset=SMALL, protocol=PROTOCOL, learner={"name": "ellipsotron"}, tune=grid
-    )
+@pytest.fixture(scope="module")
+def data():
+    return Synthetic(
+        classes=4, samples=20, groups=4, group_size=4, marks=4.0, families=2,
+        background_classes=5, background_samples=12,
+    ).load()  # fmt: skip
 
 
-def test_the_candidate_with_the_lowest_error_on_held_out_classes_is_taken(tuned_spec):
-    data = tuned_spec.load()
+def setup(tune=None, **changes):
+    parts = {
+        "learner": Ellipsotron(),
+        "aggregator": Sample(),
+        "preprocessor": Identity(),
+        "protocol": PerClass(4),
+        "annotation": Full(),
+        "tune": {"learner.C": TRIED} if tune is None else tune,
+    }
+    return Setup(**{**parts, **changes})
+
+
+def test_the_candidate_with_the_lowest_error_on_held_out_classes_is_taken(data):
     held = dataclasses.replace(data.validation, background=data.background)
     errors = {}
-    for C in (1e-5, 1.0, 100.0):
-        config = {**tuned_spec.config, "learner": {"name": "ellipsotron", "C": C}}
-        trial = dataclasses.replace(tuned_spec, config=config)
-        errors[C] = np.mean(
-            [
-                run_seed(trial, held, s).rows[-1]["cumulative_error"]
-                for s in range(SEEDS)
-            ]
-        )
-    chosen, values = tune(tuned_spec, data)
-    assert (
-        values == {"learner.C": min(errors, key=errors.get)}
-        and len(set(errors.values())) > 1
-    )
-    assert (
-        chosen.config["learner"]["C"] == values["learner.C"]
-        and "C" not in tuned_spec.config["learner"]
-    )
+    for C in TRIED:
+        trial = setup(learner=Ellipsotron(C=C))
+        last = [run_seed(trial, held, seed).rows[-1] for seed in range(SEEDS)]
+        errors[C] = np.mean([row["cumulative_error"] for row in last])
+    assert len(set(errors.values())) > 1
+    given = setup()
+    chosen, values = tune(given, data, PerClass)
+    assert values == {"learner.C": min(errors, key=errors.get)}
+    assert (values["learner.C"], 1.0) == (chosen.learner.C, given.learner.C)
+    assert chosen.protocol is given.protocol
 
 
-def test_the_choice_does_not_depend_on_the_tested_classes(tuned_spec, rng):
-    data = tuned_spec.load()
+def test_the_choice_does_not_depend_on_the_tested_classes(data, rng):
     other = dataclasses.replace(
         data, X=rng.permuted(data.X, axis=0), y=rng.permutation(data.y), Z=~data.Z
     )
-    assert tune(tuned_spec, data)[1] == tune(tuned_spec, other)[1]
+    assert tune(setup(), data, PerClass)[1] == tune(setup(), other, PerClass)[1]
 
 
-def test_nothing_to_tune_is_nothing_done(spec):
-    plain = spec(dataset=SMALL)
-    assert tune(plain, plain.load()) == (plain, {}) and candidates(None) == []
-    both = candidates(
-        {"learner": {"C": [1, 2]}, "aggregator": {"scope": ["teacher", "seen"]}}
-    )
-    assert len(both) == 4 and both[0] == {"learner.C": 1, "aggregator.scope": "teacher"}
+def test_among_equals_the_first_is_taken(data):
+    """Whatever the order in which keys were given."""
+    grid = {"learner.variant": ["pa2", "pa2"], "learner.C": [3.0, 3.0]}
+    assert tune(setup(grid), data, PerClass)[1] == {
+        "learner.C": 3.0,
+        "learner.variant": "pa2",
+    }
+
+
+def test_any_protocol_can_be_tuned_for(data):
+    """On as many samples of each class as there are to learn from and test on."""
+    steps = []
+
+    def noting(samples):
+        steps.append(samples)
+        return PerClass(samples)
+
+    tune(setup(protocol=Stream((20, 40))), data, noting)
+    tune(setup(protocol=PerClass(3)), data, noting)
+    assert set(steps[: len(TRIED)]) == {6}  # of 12, the other half to test on
+    assert set(steps[len(TRIED) :]) == {3}
+
+
+def test_nothing_to_tune_is_nothing_done(data):
+    plain = setup(tune={})
+    assert tune(plain, data, PerClass) == (plain, {}) and candidates({}) == []
+
+
+def test_candidates_are_all_combinations():
+    grid = {"learner.C": [1, 2], "aggregator.scope": ["teacher", "seen"]}
+    found = candidates(grid)
+    assert len(found) == 4
+    assert found[0] == {"learner.C": 1, "aggregator.scope": "teacher"}
+    changed = setup(aggregator=ClassSoft()).with_values(found[-1])
+    assert (changed.learner.C, changed.aggregator.scope) == (2, "seen")
 
 
 @pytest.mark.parametrize(
     ("grid", "words"),
     [
-        (
-            {"dataset": {"draw": [1, 2]}},
-            "tune.dataset: only parameters of learner and aggregator",
-        ),
-        ({"learner": {"C": 1}}, r"tune.learner.C=1, expected a list"),
-        ({"learner": {"C": []}}, r"tune.learner.C=\[\], expected a list"),
-        ({"learner": {"name": ["lean", "svm_ff"]}}, "tune.learner.name"),
-        ({"learner": [1]}, "tune.learner: only parameters"),
+        ({"dataset.draw": [1, 2]}, "tune.dataset.draw: only parameters of learner and"),
+        ({"learner.C": 1}, "tune.learner.C=1, expected a list"),
+        ({"learner.C": []}, r"tune.learner.C=\[\], expected a list"),
+        ({"learner.C": "123"}, "tune.learner.C='123', expected a list"),
+        ({"learner.name": ["lean", "svm_ff"]}, "tune.learner.name"),
+        ({"learner.": [1]}, "tune.learner.: only parameters"),
+        ({"C": [1]}, "tune.C: only parameters"),
     ],
 )
 def test_what_cannot_be_tuned_is_named(grid, words):
     with pytest.raises(UserError, match=words):
-        candidates(grid)
+        check_grid(grid)
 
 
-def test_data_without_held_out_classes_are_named(tuned_spec):
-    data = dataclasses.replace(tuned_spec.load(), validation=None)
+def test_a_parameter_that_is_not_there_is_named(data):
+    with pytest.raises(UserError, match="Ellipsotron has no parameter 'Q'"):
+        tune(setup({"learner.Q": [1]}), data, PerClass)
+
+
+def test_data_without_held_out_classes_are_named(data):
+    without = dataclasses.replace(data, validation=None)
     with pytest.raises(UserError, match="other classes, and the data set has none"):
-        tune(tuned_spec, data)
+        tune(setup(), without, PerClass)
 
 
-def test_a_run_records_what_was_chosen(tmp_path):
-    words = [f"dataset.{key}={value}" for key, value in SMALL.items() if key != "name"]
-    words += [
-        "protocol.samples_per_class=4",
-        "seeds=2",
-        "tracking=none",
-        "+tune.learner.C=[0.00001,1]",
-    ]
-    done = rsbench(*words, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    (run,) = find(tmp_path)
-    assert set(run.info["tuned"]) == {"0", "1"} and run.info["tuned"]["0"].keys() == {
-        "learner.C"
-    }
-    wrong = rsbench(*words[:-1], "+tune.learner.Q=[1]", cwd=tmp_path)
-    assert (
-        wrong.returncode == 1
-        and "Q" in wrong.stderr
-        and "Traceback" not in wrong.stderr
-    )
+def test_held_out_classes_of_a_single_sample_are_named(data):
+    held = Data(X=np.eye(3), y=np.arange(3), Z=np.eye(3))
+    with pytest.raises(UserError, match="a held-out class has a single sample"):
+        tune(setup(), dataclasses.replace(data, validation=held), PerClass)
+
+
+def test_held_out_classes_keep_the_background(data):
+    assert held_out(data).background is data.background
 
 
 def test_arrays_with_a_labelled_background_can_be_tuned_on(tmp_path, rng):
@@ -126,18 +149,15 @@ def test_arrays_with_a_labelled_background_can_be_tuned_on(tmp_path, rng):
         "background_Z": rng.random((6, 3)) < 0.5,
     }
     np.savez(tmp_path / "good.npz", **content, **labels)
-    held = arrays.Arrays(str(tmp_path / "good.npz")).load().validation
+    held = Arrays(str(tmp_path / "good.npz")).load().validation
     assert held.X.shape == (6, 3) and held.y.tolist() == [0, 1, 2, 0, 1, 2]
     np.savez(tmp_path / "half.npz", **content, background_y=labels["background_y"])
     with pytest.raises(
         UserError,
         match="half.npz: background_y goes with background, background_y and background_Z",
     ):
-        arrays.Arrays(str(tmp_path / "half.npz")).load()
-    np.savez(
-        tmp_path / "short.npz",
-        **content,
-        **{**labels, "background_Z": labels["background_Z"][:4]},
-    )
+        Arrays(str(tmp_path / "half.npz")).load()
+    short = {**labels, "background_Z": labels["background_Z"][:4]}
+    np.savez(tmp_path / "short.npz", **content, **short)
     with pytest.raises(UserError, match="short.npz, background: Z has shape"):
-        arrays.Arrays(str(tmp_path / "short.npz")).load()
+        Arrays(str(tmp_path / "short.npz")).load()

@@ -1,5 +1,6 @@
 """Getting data: what servers and networks do to a download, and what archives may not do to a folder."""
 
+import functools
 import hashlib
 import http.server
 import io
@@ -7,11 +8,11 @@ import tarfile
 import threading
 
 import pytest
-from conftest import rsbench
 
 from rsbench.errors import UserError
 from rsbench.files import download
-from rsbench.files.download import Archive, get
+from rsbench.files.archive import Archive
+from rsbench.files.download import get
 
 
 class Server:
@@ -31,7 +32,9 @@ class Server:
 
         self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self._server.server_port}/birds.tgz"
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        # It looks so often whether it is to stop, and every test waits for that.
+        serve = functools.partial(self._server.serve_forever, poll_interval=0.01)
+        threading.Thread(target=serve, daemon=True).start()
 
     def answer(self, handler):
         wanted = handler.headers.get("Range")
@@ -239,14 +242,16 @@ def cub_archive(make_cub):
     return out.getvalue()
 
 
-def test_the_command_gets_cub_and_status_tells(server, make_cub, tmp_path, monkeypatch):
-    before = rsbench("data", "status", cwd=tmp_path)
+def test_the_command_gets_cub_and_status_tells(
+    rsbench, server, make_cub, tmp_path, monkeypatch
+):
+    before = rsbench("data", "status")
     assert (
         "cub    absent      data/CUB_200_2011" in before.stdout
         and "data get cub" in before.stdout
     )
     server.content = cub_archive(make_cub)
-    wrong = rsbench("data", "get", "cub", "--url", server.url, cwd=tmp_path)
+    wrong = rsbench("data", "get", "cub", "--url", server.url)
     assert (
         wrong.returncode == 1
         and "expected 97eceeb196236b17998738112f37df78" in wrong.stderr
@@ -258,21 +263,21 @@ def test_the_command_gets_cub_and_status_tells(server, make_cub, tmp_path, monke
     # The right md5 is the official file's, so a copy that is unpacked by hand stands for it here.
     with tarfile.open(fileobj=io.BytesIO(server.content)) as tar:
         tar.extractall(tmp_path / "data", filter="data")
-    again = rsbench("data", "get", "cub", "--url", server.url, cwd=tmp_path)
+    again = rsbench("data", "get", "cub", "--url", server.url)
     assert (
         again.returncode == 0
         and "there already, 36 of 36 images, 6 species, 5 attributes" in again.stdout
     )
-    assert "cub    complete" in rsbench("data", "status", cwd=tmp_path).stdout
+    assert "cub    complete" in rsbench("data", "status").stdout
     (
         tmp_path / "data" / "CUB_200_2011" / "images" / "001.Bird_0" / "Bird_0_0.jpg"
     ).unlink()
-    after = rsbench("data", "status", cwd=tmp_path)
+    after = rsbench("data", "status")
     assert "cub    incomplete" in after.stdout and "35 of 36 images" in after.stdout
 
 
-def test_unknown_data_sets_are_named(tmp_path):
-    done = rsbench("data", "get", "cup", cwd=tmp_path)
+def test_unknown_data_sets_are_named(rsbench):
+    done = rsbench("data", "get", "cup")
     assert done.returncode == 1 and "Did you mean 'cub'" in done.stderr
 
 
