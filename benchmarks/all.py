@@ -1,11 +1,11 @@
-"""All comparisons of speed, in one command, as ratios from one run: tables in markdown and figures in JSON.
+"""Make all comparisons of speed in one command: tables in markdown, figures in JSON.
 
     pip install -e ".[benchmark]"
     python benchmarks/all.py [--quick] [--only PART] [--to FOLDER]
 
-Run it on an otherwise idle machine: the load at the start is in the output. Contestants take turns and ratios are
-taken within a round; tables have the median over rounds, the spread, and the ratio of the best times, which noise
-touches least.
+Run it on an otherwise idle machine: the load at the start is in the output. Contestants
+take turns and ratios are taken within a round; tables have the median over rounds, the
+spread, and the ratio of the best times, which noise touches least.
 """
 
 import argparse
@@ -27,6 +27,26 @@ PARTS = {
 
 
 def main() -> None:
+    """Measure the parts that are asked for, and write what was found."""
+    args = _arguments()
+    machine = common.machine()
+    told = [f"{key}: {value}" for key, value in machine.items()]
+    quick = ""
+    if args.quick:
+        quick = "Quick: few rounds, to try things out."
+    lines = ["# Speed", "", ", ".join(told) + ".", quick, ""]
+    values: dict[str, Any] = {"machine": machine, "quick": args.quick}
+    for name in args.only or PARTS:
+        part, values[name] = PARTS[name](args.quick)
+        print("\n".join(part), flush=True)
+        lines += part
+        # After each part: so that a break loses little.
+        common.write(args.to, "speed", lines, values)
+    print(f"written: {args.to / 'speed.md'}, {args.to / 'speed.json'}")
+
+
+def _arguments() -> argparse.Namespace:
+    assert __doc__ is not None
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument(
         "--quick",
@@ -45,23 +65,7 @@ def main() -> None:
         default=Path("outputs/benchmarks"),
         help="folder for speed.md and speed.json",
     )
-    args = parser.parse_args()
-    machine = common.machine()
-    lines = [
-        "# Speed",
-        "",
-        ", ".join(f"{key}: {value}" for key, value in machine.items()) + ".",
-    ]
-    lines += ["Quick: few rounds, to try things out." if args.quick else "", ""]
-    values: dict[str, Any] = {"machine": machine, "quick": args.quick}
-    for name in args.only or PARTS:
-        part, values[name] = PARTS[name](args.quick)
-        print("\n".join(part), flush=True)
-        lines += part
-        common.write(
-            args.to, "speed", lines, values
-        )  # after each part, so that a break loses little
-    print(f"written: {args.to / 'speed.md'}, {args.to / 'speed.json'}")
+    return parser.parse_args()
 
 
 if __name__ == "__main__":

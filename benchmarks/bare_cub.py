@@ -1,8 +1,9 @@
-"""The updates and tests of `+experiment=cub` as a bare numpy script: no configuration, no records, no figures.
+"""Do what `+experiment=cub` computes as a bare numpy script: updates and tests.
 
     python benchmarks/bare_cub.py PLAN.npz
 
-Prints the seconds it took once numpy and the arrays were there, and each method's mean test error at the end.
+No configuration, no records, no figures. Prints the seconds it took once numpy and the
+arrays were there, and each method's mean test error at the end.
 """
 
 import json
@@ -10,22 +11,38 @@ import os
 import sys
 import time
 
+# One thread, as the command has; to be set before numpy is imported.
 for _variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_variable, "1")
 
 import numpy as np  # noqa: E402
 
-THETA, SMALL = 5, 1e-10
+METHODS = (
+    "lean",
+    "feature_scaling",
+    "ellipsotron",
+    "class_threshold",
+    "class_soft",
+    "cross_classes",
+    "svm_ff",
+)
+
+#: The defaults of the experiment's methods.
+THETA = 5
+SMALL = 1e-10
+UNMARKED = 0.1
 
 
 def hardest(scores, pos):
-    true, scores[pos] = scores[pos], -np.inf
+    """Return the hardest negative and the margin to it; `scores` is spoilt."""
+    true = scores[pos]
+    scores[pos] = -np.inf
     neg = scores.argmax()
     return neg, true - scores[neg]
 
 
 def relevance(method, Z, y, pool):
-    """One row per sample."""
+    """Return the relevance of features, a row for each sample."""
     if method in ("feature_scaling", "ellipsotron"):
         return np.where(Z, 1.0, SMALL)
     votes = np.array([Z[pool][y[pool] == c].sum(0) for c in range(y.max() + 1)])
@@ -40,73 +57,75 @@ def relevance(method, Z, y, pool):
 
 
 def run(method, X, y, Z, steps, test, pool):
-    """Errors of the test set after each step, and the share of wrong predictions on the way."""
+    """Learn along the stream, and return the error of the test set at its end.
+
+    Losses and online errors are computed as the command does, and dropped.
+    """
     order = steps.ravel()
-    samples, shown = X[order], X[order]
-    score = step = samples
-    tested, wrong, errors = X[test], 0, []
+    samples = X[order]
+    # What a sample is scored by when learned, what it adds to the weights, and what it
+    # is predicted by before that.
+    score = samples
+    step = samples
+    shown = samples
     if method == "svm_ff":
-        marked = np.logical_or.accumulate(
-            np.vstack([np.zeros(X.shape[1], bool), Z[order] > 0])
-        )
-        scale = np.where(marked, 1.0, 0.1)
-        score = step = scale[1:] * samples
+        # Features marked by any sample before the first, the second, … update.
+        nothing = np.zeros(X.shape[1], bool)
+        marked = np.logical_or.accumulate(np.vstack([nothing, Z[order] > 0]))
+        scale = np.where(marked, 1.0, UNMARKED)
+        score = scale[1:] * samples
+        step = score
         shown = scale[:-1] * samples
+    elif method == "feature_scaling":
+        step = relevance(method, Z, y, pool)[order] * samples
+        score = step
     elif method != "lean":
         R = relevance(method, Z, y, pool)[order]
-        step = R * samples if method == "feature_scaling" else R * R * samples
-        score = step if method == "feature_scaling" else samples
+        step = R * R * samples
+    tested = X[test]
+    wrong = 0
+    errors = []
     W = np.zeros((y.max() + 1, X.shape[1]), X.dtype)
     for i, pos in enumerate(y[order].tolist()):
         neg, margin = hardest(W @ score[i], pos)
-        wrong += (margin if score is samples else hardest(W @ shown[i], pos)[1]) <= 0
+        predicted = margin
+        if score is not samples:
+            _, predicted = hardest(W @ shown[i], pos)
+        wrong += predicted <= 0
         if margin < 1:
             change = (1 - margin) / (2 * (score[i] @ step[i]) + 0.5) * step[i]
             W[pos] += change
             W[neg] -= change
         if (i + 1) % steps.shape[1] == 0:
-            now = (
-                np.where(marked[i + 1], 1.0, 0.1) * tested
-                if method == "svm_ff"
-                else tested
-            )
-            scores = now @ W.T
-            rows = np.arange(len(test))
-            true = scores[rows, y[test]].copy()
-            scores[rows, y[test]] = -np.inf
-            margins = true - scores.max(1)
-            errors.append(((margins <= 0).mean(), np.maximum(0, 1 - margins).sum()))
+            now = tested
+            if method == "svm_ff":
+                now = scale[i + 1] * tested
+            errors.append(test_measures(now @ W.T, y[test]))
     return errors[-1][0]
 
 
+def test_measures(scores, y):
+    """Return the error and the summed hinge loss; `scores` are spoilt."""
+    rows = np.arange(len(y))
+    true = scores[rows, y].copy()
+    scores[rows, y] = -np.inf
+    margins = true - scores.max(1)
+    return (margins <= 0).mean(), np.maximum(0, 1 - margins).sum()
+
+
 def main():
+    """Run all methods on all seeds of a plan, and print what was found as JSON."""
     with np.load(sys.argv[1]) as file:
         arrays = dict(file)
     start = time.perf_counter()
-    X, y, Z, seeds = arrays["X"], arrays["y"], arrays["Z"], int(arrays["seeds"])
-    found = {
-        method: np.mean(
-            [
-                run(
-                    method,
-                    X,
-                    y,
-                    Z,
-                    *(arrays[f"{k}{s}"] for k in ("steps", "test", "pool")),
-                )
-                for s in range(seeds)
-            ]
-        )
-        for method in (
-            "lean",
-            "feature_scaling",
-            "ellipsotron",
-            "class_threshold",
-            "class_soft",
-            "cross_classes",
-            "svm_ff",
-        )
-    }
+    data = (arrays["X"], arrays["y"], arrays["Z"])
+    found = {}
+    for method in METHODS:
+        errors = []
+        for seed in range(int(arrays["seeds"])):
+            plan = [arrays[f"{name}{seed}"] for name in ("steps", "test", "pool")]
+            errors.append(run(method, *data, *plan))
+        found[method] = np.mean(errors)
     print(json.dumps({"seconds": time.perf_counter() - start, "test_error": found}))
 
 

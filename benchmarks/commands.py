@@ -1,11 +1,13 @@
-"""Whole commands: `+experiment=cub` with MLflow beside a bare script of its updates and tests, and start-up.
+"""Time whole commands: `+experiment=cub` beside a bare script of it, and start-up.
 
-The bare script (bare_cub.py) gets its arrays ready made. Imports are all modules that the command has loaded at its end
-but rsbench's own; compute and logging is the whole command less those. Each is a process of its own, in turn. An empty
-app is `import hydra` and composing its own config, nothing else.
+The bare script (bare_cub.py) does the experiment's updates and tests, and gets its
+arrays ready made; the command tracks its runs with MLflow. Imports are all modules that
+the command has loaded at its end but rsbench's own; compute and logging is the whole
+command less those. Each is a process of its own, in turn. An empty app is `import
+hydra` and composing its own config, nothing else.
 """
 
-import csv
+import dataclasses
 import json
 import statistics
 import subprocess
@@ -19,13 +21,16 @@ from typing import Any
 
 import common  # before numpy: it settles the number of threads
 import numpy as np
+from common import Part, Seconds
 
 from rsbench.core.seeds import stream
 from rsbench.datasets.cub import CUB
-from rsbench.plugins import registry
 from rsbench.protocols import PerClass
-from rsbench.store import record as results
-from rsbench.tracking.mirror import Tracker
+from rsbench.store.record import Run, find_records
+from rsbench.tracking.store import Tracker
+
+#: The seeds of `+experiment=cub`.
+SEEDS = 5
 
 #: Runs the command and leaves the names of the modules it has loaded.
 LIST_MODULES = """
@@ -36,13 +41,16 @@ main()
 names = [name for name in sys.modules if not name.startswith(("rsbench", "__main__"))]
 json.dump(names, open("modules.json", "w"))
 """
+
+#: Some cannot be imported by themselves; these are not counted.
 IMPORT_MODULES = """
 import contextlib, importlib, json
 for name in json.load(open("modules.json")):
     with contextlib.suppress(Exception):
         importlib.import_module(name)
 """
-EMPTY = """
+
+EMPTY_APP = """
 from hydra import compose, initialize
 with initialize(version_base="1.3", config_path=None):
     compose()
@@ -50,7 +58,7 @@ with initialize(version_base="1.3", config_path=None):
 
 
 def timed(words: list[str], folder: str) -> Callable[[], float]:
-    """A process that runs Python with these words, in seconds."""
+    """Return a function that runs Python with these words, and returns its seconds."""
 
     def run() -> float:
         start = time.perf_counter()
@@ -62,165 +70,181 @@ def timed(words: list[str], folder: str) -> Callable[[], float]:
     return run
 
 
-def plan(path: Path, seeds: int = 5) -> None:
-    """The arrays of the experiment, for the bare script."""
+def write_plan(path: Path) -> None:
+    """Write the arrays, splits and orders of the experiment for the bare script."""
     data = CUB().load()
-    arrays = {"X": data.features, "y": data.y, "Z": data.Z, "seeds": np.array(seeds)}
-    for seed in range(seeds):
+    arrays = {"X": data.features, "y": data.y, "Z": data.Z}
+    arrays["seeds"] = np.array(SEEDS)
+    for seed in range(SEEDS):
         steps, test = PerClass().plan(data.y, data.test, stream(seed, "plan"))
-        pool = np.setdiff1d(np.arange(len(data.y)), test)
-        arrays |= {
-            f"steps{seed}": np.array(steps),
-            f"test{seed}": test,
-            f"pool{seed}": pool,
-        }
+        arrays[f"steps{seed}"] = np.array(steps)
+        arrays[f"test{seed}"] = test
+        arrays[f"pool{seed}"] = np.setdiff1d(np.arange(len(data.y)), test)
     np.savez(path, **arrays)  # type: ignore[arg-type]
 
 
-def cub(repeats: int, folder: str) -> tuple[list[str], dict[str, Any]]:
+def cub(repeats: int, folder: str) -> Part:
+    """Measure the experiment as a command, and as a bare script."""
     path = Path(folder, "plan.npz")
-    plan(path)
-    script = [str(Path(__file__).with_name("bare_cub.py")), str(path)]
-    bare: list[dict[str, Any]] = []
+    write_plan(path)
+    script = [sys.executable, str(Path(__file__).with_name("bare_cub.py")), str(path)]
+    bare: dict[str, Any] = {}
 
     def bare_script() -> float:
-        done = subprocess.run(
-            [sys.executable, *script], check=True, capture_output=True, text=True
-        )
-        bare.append(json.loads(done.stdout))
-        return bare[-1]["seconds"]
+        done = subprocess.run(script, check=True, capture_output=True, text=True)
+        bare.update(json.loads(done.stdout))
+        return bare["seconds"]
 
-    command = [
-        "-m",
-        "rsbench",
-        "+experiment=cub",
-        "force=true",
-    ]  # computed each time, not reused
+    # Computed each time, not taken from what was kept.
+    command = ["-m", "rsbench", "+experiment=cub", "force=true"]
     timed(["-c", LIST_MODULES], folder)()
     seconds = common.take_turns(
         {
             "bare script": bare_script,
             "imports": timed(["-c", IMPORT_MODULES], folder),
             "command": timed(command, folder),
-            "command, tracking=none": timed([*command, "tracking=none"], folder),
+            "untracked": timed([*command, "tracking=none"], folder),
         },
         repeats,
     )
-    rounds = list(zip(*seconds.values(), strict=True))
-    together: common.Seconds = {
-        "bare script": [script for script, *_ in rounds],
-        "compute and logging": [whole - imports for _, imports, whole, _ in rounds],
-        "imports and bare script": [script + imports for script, imports, *_ in rounds],
-        "whole command": [whole for _, _, whole, _ in rounds],
-        "whole command, tracking=none": [untracked for *_, untracked in rounds],
-    }
-    first = common.ratios(
-        {name: together[name] for name in ("bare script", "compute and logging")},
-        "bare script",
-    )
-    rest = [name for name in together if name not in first]
-    second = common.ratios(
-        {name: together[name] for name in rest}, "imports and bare script"
-    )
-    lines = [*common.ratio_table(first, "`+experiment=cub`, 7 methods x 5 seeds"), ""]
-    lines += [
-        *common.ratio_table(second, "`+experiment=cub`, whole commands"),
-        "",
-        _agreement(Path(folder), bare[-1]),
-        "",
-    ]
-    return lines, {"compute": first, "whole": second}
-
-
-def _agreement(folder: Path, bare: dict[str, Any]) -> str:
-    """Whether the command and the script came to the same errors: they are to do the same work."""
-    apart = {}
-    for file in sorted(folder.glob("outputs/sweeps/*/*/curves.csv")):
-        method = json.loads(file.with_name("run.json").read_text())["method"]
-        with open(file) as rows:
-            errors = [
-                float(row["test_error"])
-                for row in csv.DictReader(rows)
-                if row["step"] == "25"
-            ]
-        apart[method] = abs(float(np.mean(errors)) - bare["test_error"][method])
-    worst = max(apart, key=lambda method: apart[method])
-    return f"Largest difference in a method's last test error, command against script: {apart[worst]:.4f} ({worst})."
-
-
-def tracking(repeats: int, folder: str) -> tuple[list[str], dict[str, Any]]:
-    """What sending a run to MLflow costs, beside computing it: imports and the store's making are not in it."""
-    tracker = Tracker(f"sqlite:///{folder}/benchmark.db", "benchmark")
+    compute, whole = _compare(seconds)
     lines = [
-        "| `+experiment=cub method=ellipsotron` | computing s | sending s | sending / computing |"
+        *common.ratio_table(compute, f"`+experiment=cub`, 7 methods x {SEEDS} seeds"),
+        "",
+        *common.ratio_table(whole, "`+experiment=cub`, whole commands"),
+        "",
+        _agreement(Path(folder), bare["test_error"]),
+        "",
     ]
-    lines.append("|---|---:|---:|---:|")
+    return lines, {"compute": compute, "whole": whole}
+
+
+def _compare(seconds: Seconds) -> tuple[common.Ratios, common.Ratios]:
+    """Compare with and without imports, by sums and differences within a round."""
+    computing: list[float] = []
+    imports_and_script: list[float] = []
+    rounds = zip(
+        seconds["bare script"], seconds["imports"], seconds["command"], strict=True
+    )
+    for script, imports, command in rounds:
+        computing.append(command - imports)
+        imports_and_script.append(script + imports)
+    compute = {
+        "bare script": seconds["bare script"],
+        "compute and logging": computing,
+    }
+    whole = {
+        "imports and bare script": imports_and_script,
+        "whole command": seconds["command"],
+        "whole command, tracking=none": seconds["untracked"],
+    }
+    return (
+        common.ratios(compute, "bare script"),
+        common.ratios(whole, "imports and bare script"),
+    )
+
+
+def _agreement(folder: Path, bare: dict[str, float]) -> str:
+    """Say whether command and script came to the same errors, having the same work."""
+    apart = {}
+    for run in find_records(folder / "outputs" / "sweeps"):
+        last = float(run.mean("test_error")[-1])
+        apart[run.info.method] = abs(last - bare[run.info.method])
+    worst = max(apart, key=lambda method: apart[method])
+    return (
+        "Largest difference in a method's last test error, command against script: "
+        f"{apart[worst]:.4f} ({worst})."
+    )
+
+
+def tracking(repeats: int, folder: str) -> Part:
+    """Measure what sending a run to MLflow costs, beside computing it.
+
+    Imports and the store's making are not in it.
+    """
+    tracker = Tracker(f"sqlite:///{folder}/benchmark.db", "benchmark")
+    rows = []
     values = {}
-    for seeds in (5, 100):
-        words = [
-            "+experiment=cub",
-            "method=ellipsotron",
-            f"seeds={seeds}",
-            "tracking=none",
-            "force=true",
-        ]
-        timed(["-m", "rsbench", *words, f"hydra.sweep.dir=tracked{seeds}"], folder)()
-        (run,) = results.find(Path(folder, f"tracked{seeds}"))
-
-        def send(run: results.Run = run) -> None:
-            run.info["id"] = uuid.uuid4().hex  # a new one for the store
-            tracker.send_run(run, None)
-
-        sending = statistics.median(common.take_turns({"send": send}, repeats)["send"])
-        values[f"{seeds} seeds"] = sending / run.info["seconds"]
-        cells = [
-            *(common.number(value) for value in (run.info["seconds"], sending)),
-            f"{values[f'{seeds} seeds']:.3f}",
-        ]
-        lines.append(f"| {seeds} seeds | {' | '.join(cells)} |")
-    return [*lines, ""], values
+    for seeds in (SEEDS, 100):
+        run = _untracked_run(seeds, folder)
+        seconds = common.take_turns({"send": _sender(tracker, run)}, repeats)
+        sending = statistics.median(seconds["send"])
+        computing = run.info.seconds
+        name = f"{seeds} seeds"
+        values[name] = sending / computing
+        numbers = [common.number(computing), common.number(sending)]
+        rows.append([name, *numbers, f"{values[name]:.3f}"])
+    titles = [
+        "`+experiment=cub method=ellipsotron`",
+        "computing s",
+        "sending s",
+        "sending / computing",
+    ]
+    return [*common.table(titles, rows), ""], values
 
 
-def startup(repeats: int, folder: str) -> tuple[list[str], dict[str, Any]]:
-    small = [
+def _untracked_run(seeds: int, folder: str) -> Run:
+    """Compute a run of so many seeds, and return its record."""
+    words = [
+        "+experiment=cub",
+        "method=ellipsotron",
+        f"seeds={seeds}",
+        "tracking=none",
+        "force=true",
+        f"hydra.sweep.dir=tracked{seeds}",
+    ]
+    timed(["-m", "rsbench", *words], folder)()
+    (run,) = find_records(Path(folder, f"tracked{seeds}"))
+    return run
+
+
+def _sender(tracker: Tracker, run: Run) -> Callable[[], None]:
+    def send() -> None:
+        # A new id each time: the store would take the same one for sent already.
+        info = dataclasses.replace(run.info, id=uuid.uuid4().hex)
+        tracker.send_run(dataclasses.replace(run, info=info), None)
+
+    return send
+
+
+def startup(repeats: int, folder: str) -> Part:
+    """Measure commands in which starting is most of the work."""
+    small_run = [
         "dataset.classes=4",
         "dataset.samples=12",
         "protocol.samples_per_class=5",
         "seeds=1",
         "tracking=none",
     ]
-    seconds = common.take_turns(
-        {
-            "import hydra, compose an empty app": timed(["-c", EMPTY], folder),
-            "import hydra": timed(["-c", "import hydra"], folder),
-            "--help": timed(["-m", "rsbench", "--help"], folder),
-            "learner=svm_ff --help (by Hydra)": timed(
-                ["-m", "rsbench", "learner=svm_ff", "--help"], folder
-            ),
-            "plugins": timed(["-m", "rsbench", "plugins"], folder),
-            "a trivial run, tracking=none": timed(["-m", "rsbench", *small], folder),
-        },
-        repeats,
-    )
+    svm_help = ["learner=svm_ff", "--help"]
+    commands = {
+        "import hydra, compose an empty app": ["-c", EMPTY_APP],
+        "import hydra": ["-c", "import hydra"],
+        "--help": ["-m", "rsbench", "--help"],
+        "learner=svm_ff --help (by Hydra)": ["-m", "rsbench", *svm_help],
+        "plugins": ["-m", "rsbench", "plugins"],
+        "a trivial run, tracking=none": ["-m", "rsbench", *small_run],
+    }
+    contestants = {name: timed(words, folder) for name, words in commands.items()}
+    seconds = common.take_turns(contestants, repeats)
     found = common.ratios(seconds, "import hydra, compose an empty app")
     return [*common.ratio_table(found, "start-up"), ""], found
 
 
-def main(quick: bool) -> tuple[list[str], dict[str, Any]]:
-    registry.load()
-    lines = [
-        "## Whole commands",
-        "",
-        __doc__.partition("\n\n")[2].strip().replace("\n", " "),
-        "",
-    ]
+def main(quick: bool) -> Part:
+    """Measure all of it, in a folder that is removed at the end."""
+    repeats = {"start-up": 9, "cub": 5, "tracking": 9}
+    if quick:
+        repeats = {"start-up": 3, "cub": 2, "tracking": 2}
+    parts = {"start-up": startup, "cub": cub, "tracking": tracking}
+    lines = common.introduction("Whole commands", __doc__)
+    values = {}
     with tempfile.TemporaryDirectory() as folder:
-        start_lines, start_values = startup(3 if quick else 9, folder)
-        cub_lines, cub_values = cub(2 if quick else 5, folder)
-        track_lines, track_values = tracking(2 if quick else 9, folder)
-    values = {"start-up": start_values, "cub": cub_values, "tracking": track_values}
-    return [*lines, *start_lines, *cub_lines, *track_lines], values
+        for name, measure in parts.items():
+            more, values[name] = measure(repeats[name], folder)
+            lines += more
+    return lines, values
 
 
 if __name__ == "__main__":
-    common.alone(main)
+    common.run_alone(main)

@@ -1,10 +1,11 @@
-"""How fast SUN's annotations are read, beside the bare parser on the same bytes: ratios from one run.
+"""Time the reading of SUN's annotations, beside the bare parser on the same bytes.
 
     python benchmarks/sun_scan.py [--files 20000] [--keep FOLDER]
 
-Writes a tree in SUN's layout with the quirks of the real one: polygons, deleted objects, empty names, broken
-encodings, malformed files, entity bombs, misc and outliers. Then, in turn and `--repeats` times: the bare
-parser (each file read and parsed, on one core), rsbench's scan with an empty cache, and again from the cache.
+Writes a tree in SUN's layout with the quirks of the real one: polygons, deleted
+objects, empty names, broken encodings, malformed files, entity bombs, misc and
+outliers. Then, in turn and `--repeats` times: the bare parser (each file read and
+parsed, on one core), rsbench's scan with an empty cache, and again from the cache.
 Ratios are of medians.
 """
 
@@ -18,6 +19,14 @@ import time
 from pathlib import Path
 from xml.etree import ElementTree
 
+import common
+
+from rsbench.datasets.sun_files import scan
+from rsbench.files.places import cores
+
+BARE = "bare parser, one core"
+
+#: Names as people typed them, with words that are dropped and misspelt ones.
 OBJECTS = (
     "chair",
     "table_occluded",
@@ -36,33 +45,36 @@ BOMB = (
 
 
 def annotation(rng: random.Random) -> bytes:
-    """A LabelMe annotation of some twenty objects with their polygons."""
+    """Return a LabelMe annotation of some twenty objects with their polygons."""
     objects = []
     for i in range(rng.randint(3, 35)):
-        points = "".join(
-            f"<pt><x>{rng.randint(0, 999)}</x><y>{rng.randint(0, 999)}</y></pt>"
-            for _ in range(rng.randint(4, 40))
-        )
-        name = "" if rng.random() < 0.01 else rng.choice(OBJECTS)
+        points = ""
+        for _ in range(rng.randint(4, 40)):
+            x = rng.randint(0, 999)
+            y = rng.randint(0, 999)
+            points += f"<pt><x>{x}</x><y>{y}</y></pt>"
+        name = ""
+        if rng.random() >= 0.01:
+            name = rng.choice(OBJECTS)
+        deleted = int(rng.random() < 0.03)
         objects.append(
-            f"<object><name>{name}</name><deleted>{int(rng.random() < 0.03)}</deleted><verified>0</verified>"
-            f"<date>01-Jan-2012 00:00:00</date><id>{i}</id><polygon><username>x</username>{points}</polygon></object>"
+            f"<object><name>{name}</name><deleted>{deleted}</deleted>"
+            f"<verified>0</verified><date>01-Jan-2012 00:00:00</date><id>{i}</id>"
+            f"<polygon><username>x</username>{points}</polygon></object>"
         )
-    return f"<annotation><filename>x.jpg</filename>{''.join(objects)}</annotation>".encode()
+    content = f"<filename>x.jpg</filename>{''.join(objects)}"
+    return f"<annotation>{content}</annotation>".encode()
 
 
 def write_tree(root: Path, files: int, scenes: int = 600) -> None:
-    """The tree; some files are broken in the ways that files of the real one are, or worse."""
+    """Write the tree; some files are broken as in the real one, or worse."""
     rng = random.Random(0)
     for i in range(files):
         scene = rng.randrange(scenes)
-        folder = (
-            root
-            / "Annotations"
-            / "abcdefghij"[scene % 10]
-            / f"scene{scene}"
-            / ("indoor" if scene % 7 == 0 else "")
-        )
+        letter = "abcdefghij"[scene % 10]
+        folder = root / "Annotations" / letter / f"scene{scene}"
+        if scene % 7 == 0:  # the real one has scenes below scenes
+            folder = folder / "indoor"
         if i % 500 == 7:
             folder = root / "Annotations" / rng.choice(("misc", "outliers"))
         folder.mkdir(parents=True, exist_ok=True)
@@ -76,8 +88,8 @@ def write_tree(root: Path, files: int, scenes: int = 600) -> None:
         (folder / f"sun_{i:06}.xml").write_bytes(content)
 
 
-def bare(root: Path) -> None:
-    """Read and parse every file with the standard library's parser, and do nothing with it."""
+def bare_parser(root: Path) -> None:
+    """Read and parse every file by the standard library, and do nothing with it."""
     for place, _, names in os.walk(root / "Annotations"):
         for name in names:
             with open(os.path.join(place, name), "rb") as file:
@@ -87,44 +99,40 @@ def bare(root: Path) -> None:
 
 
 def main() -> None:
+    """Measure, and print a table."""
+    assert __doc__ is not None
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--files", type=int, default=20_000)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--keep", type=Path, help="write the tree here, and leave it")
     args = parser.parse_args()
-
-    from rsbench.datasets.sun_files import scan
-    from rsbench.files.atomic import cores
-
+    # The order matters: the first scan fills the cache that the second reads.
+    contestants = {BARE: bare_parser, "scan": scan, "scan, from cache": scan}
+    seconds: dict[str, list[float]] = {name: [] for name in contestants}
     with tempfile.TemporaryDirectory() as scratch:
         root = args.keep or Path(scratch) / "SUN2012"
         if not root.exists():
             write_tree(root, args.files)
-        seconds: dict[str, list[float]] = {
-            "bare parser, one core": [],
-            "scan": [],
-            "scan, from cache": [],
-        }
         for repeat in range(args.repeats):
             os.environ["RSBENCH_CACHE"] = os.path.join(scratch, f"cache{repeat}")
-            for name, run in zip(seconds, (bare, scan, scan), strict=True):
+            for name, run in contestants.items():
                 start = time.perf_counter()
-                found = run(root)
+                run(root)
                 seconds[name].append(time.perf_counter() - start)
-        size = (
-            sum(path.stat().st_size for path in (root / "Annotations").rglob("*.xml"))
-            / 1e6
-        )
-    floor = statistics.median(seconds["bare parser, one core"])
-    print(
-        f"{args.files} files, {size:.0f} MB, {cores()} cores; left out: {found.left_out}\n"
-    )
-    print("| | median s | spread s | ratio to the bare parser |\n|---|---:|---:|---:|")
+        left_out = scan(root).left_out  # from the cache
+        size = 0
+        for path in (root / "Annotations").rglob("*.xml"):
+            size += path.stat().st_size
+    about = f"{args.files} files, {size / 1e6:.0f} MB, {cores()} cores"
+    print(f"{about}; left out: {left_out}\n")
+    floor = statistics.median(seconds[BARE])
+    rows = []
     for name, times in seconds.items():
         middle = statistics.median(times)
-        print(
-            f"| {name} | {middle:.2f} | {min(times):.2f}–{max(times):.2f} | {middle / floor:.2f} |"
-        )
+        spread = f"{min(times):.2f}–{max(times):.2f}"
+        rows.append([name, f"{middle:.2f}", spread, f"{middle / floor:.2f}"])
+    titles = ["", "median s", "spread s", "ratio to the bare parser"]
+    print("\n".join(common.table(titles, rows)))
 
 
 if __name__ == "__main__":

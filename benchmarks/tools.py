@@ -1,31 +1,45 @@
-"""Which tool for the engine's inner loop: the same blocks by numpy, numba and torch, and what it costs to have them.
+"""Compare tools for the engine's inner loop: numpy, numba and torch.
 
-The blocks of numba and torch know lean learning's PA-II step; numpy's call the learner's own `tau`, as a plugin's
-must be called. Start-up is importing the tool and learning a first block, in a process of its own.
+All learn the same blocks. Those of numba and torch know lean learning's PA-II step;
+numpy's call the learner's own `tau`, as a plugin's must be called. Start-up is
+importing the tool and learning a first block, in a process of its own.
 """
 
+import functools
 import subprocess
 import sys
 from collections.abc import Callable
 from typing import Any
-from unittest import mock
 
 import common  # before numpy: it settles the number of threads
 import numpy as np
-from updates import SHAPES, Problem, problem, weights
+from common import Part
+from updates import SHAPES, Problem, make_problem, weights
 
-from rsbench.learners import Lean, engine
-from rsbench.learners.engine import block_size, learn
+from rsbench.learners import Lean
+from rsbench.learners.blocked import CorrectedScores, SummedScores, learn_in_blocks
+from rsbench.learners.engine import block_size
+
+#: Up to here the engine sums steps up; of the shapes measured, that is CUB's alone.
+FEW_CLASSES = 200
 
 
 def by_numpy(p: Problem) -> None:
-    with mock.patch.object(
-        engine, "_LARGE", np.inf
-    ):  # no bounds, which the others do not have
-        learn(weights(p), p.y, p.X, p.X, p.X, Lean().tau)
+    """Learn the stream as the engine does, but without bounds.
+
+    The other tools' blocks do not have them either.
+    """
+    W = weights(p)
+    size = block_size(W, len(p.y))
+    keep: type[SummedScores] | type[CorrectedScores] = CorrectedScores
+    if len(W) <= FEW_CLASSES:
+        keep = SummedScores
+    learn_in_blocks(W, p.y, p.X, p.X, p.X, Lean().tau, size, keep)
 
 
+@functools.cache
 def numba_block() -> Callable[..., None]:
+    """Return the loop over a block's samples, to be compiled at its first call."""
     import numba
 
     @numba.njit(cache=False)
@@ -34,15 +48,19 @@ def numba_block() -> Callable[..., None]:
         steps = np.zeros(n)
         negatives = np.zeros(n, np.int64)
         for i in range(n):
-            pos, neg, best = y[i], -1, -np.inf
+            pos = y[i]
+            neg = -1
+            best = -np.inf
             for c in range(classes):
                 if c != pos and scores[i, c] > best:
-                    best, neg = scores[i, c], c
+                    best = scores[i, c]
+                    neg = c
             loss = 1 - scores[i, pos] + best
             if loss <= 0:
                 continue
             t = loss / (2 * gram[i, i] + 0.5)
-            steps[i], negatives[i] = t, neg
+            steps[i] = t
+            negatives[i] = neg
             for j in range(i + 1, n):
                 scores[j, pos] += t * gram[i, j]
                 scores[j, neg] -= t * gram[i, j]
@@ -54,29 +72,31 @@ def numba_block() -> Callable[..., None]:
     return block
 
 
-_compiled: list[Callable[..., None]] = []
-
-
 def by_numba(p: Problem) -> None:
-    if not _compiled:
-        _compiled.append(numba_block())
+    """Learn the stream by compiled loops, but for the products."""
+    learn_block = numba_block()
     W = weights(p)
     size = block_size(W, len(p.y))
     for start in range(0, len(p.y), size):
-        X, y = p.X[start : start + size], p.y[start : start + size]
-        _compiled[0](W, y, X, X @ W.T, X @ X.T)
+        X = p.X[start : start + size]
+        y = p.y[start : start + size]
+        learn_block(W, y, X, X @ W.T, X @ X.T)
 
 
 def by_torch(p: Problem) -> None:
+    """Learn the stream by torch's operations, on the CPU."""
     import torch
 
     torch.set_num_threads(1)
     W = torch.from_numpy(weights(p))
-    every, size = torch.from_numpy(p.X), block_size(W.numpy(), len(p.y))
+    every = torch.from_numpy(p.X)
+    size = block_size(W.numpy(), len(p.y))
     with torch.inference_mode():
         for start in range(0, len(p.y), size):
-            X, y = every[start : start + size], p.y[start : start + size].tolist()
-            scores, gram = X @ W.T, X @ X.T
+            X = every[start : start + size]
+            y = p.y[start : start + size].tolist()
+            scores = X @ W.T
+            gram = X @ X.T
             for i, pos in enumerate(y):
                 true = scores[i, pos].item()
                 scores[i, pos] = -torch.inf
@@ -93,55 +113,51 @@ def by_torch(p: Problem) -> None:
 
 TOOLS = {"numpy": by_numpy, "numba": by_numba, "torch": by_torch}
 
-_START = "import tools; p = tools.problem(50, 312, 32, 32, 1); tools.TOOLS[{name!r}](p)"
+#: Learns a first block in a fresh process.
+_START = """
+import tools, updates
+shape = updates.Shape(50, 312, samples=32, step=32, tests=1)
+tools.TOOLS[{name!r}](updates.make_problem(shape))
+"""
 
 
-def _fresh(name: str) -> Callable[[], Any]:
-    return lambda: subprocess.run(
-        [sys.executable, "-c", _START.format(name=name)], check=True, cwd=sys.path[0]
-    )
+def start_up(name: str) -> None:
+    """Import a tool and learn a first block, in a process of its own."""
+    script = _START.format(name=name)
+    subprocess.run([sys.executable, "-c", script], check=True, cwd=sys.path[0])
 
 
-def main(quick: bool) -> tuple[list[str], dict[str, Any]]:
-    lines = [
-        "## The inner loop's tool",
-        "",
-        __doc__.partition("\n\n")[2].strip().replace("\n", " "),
-        "",
-    ]
+def main(quick: bool) -> Part:
+    """Measure the tools that are installed on all shapes, and their start-up."""
+    repeats = 5
+    if quick:
+        repeats = 2
+    lines = common.introduction("The inner loop's tool", __doc__)
     values: dict[str, Any] = {}
-    missing = []
+    tools = dict(TOOLS)
     for name in ("numba", "torch"):
         try:
             __import__(name)
         except ImportError as error:
-            missing.append(name)
+            del tools[name]
             lines += [f"{name}: not measured, {error}", ""]
-    tools = {name: tool for name, tool in TOOLS.items() if name not in missing}
+    turns: dict[str, Callable[[], None]] = {}
     for name, shape in SHAPES.items():
-        p = problem(**shape)  # type: ignore[arg-type]
-        turns = {tool: (lambda run=run, p=p: run(p)) for tool, run in tools.items()}
-        values[name] = common.ratios(
-            common.take_turns(turns, 2 if quick else 5), "numpy"
+        p = make_problem(shape)
+        for tool, learn in tools.items():
+            turns[tool] = functools.partial(learn, p)
+        values[name] = common.ratios(common.take_turns(turns, repeats), "numpy")
+        table = common.ratio_table(
+            values[name], "tool", 1e6 / len(p.y), "µs per sample"
         )
-        lines += [
-            f"### {name}, float64",
-            "",
-            *common.ratio_table(values[name], "tool", 1e6 / len(p.y), "µs per sample"),
-        ]
-        lines += [""]
-    turns = {name: _fresh(name) for name in tools}
-    values["start-up"] = common.ratios(
-        common.take_turns(turns, 2 if quick else 5), "numpy"
-    )
-    return [
-        *lines,
-        "### Start-up",
-        "",
-        *common.ratio_table(values["start-up"], "tool"),
-        "",
-    ], values
+        lines += [f"### {name}, float64", "", *table, ""]
+    for tool in tools:
+        turns[tool] = functools.partial(start_up, tool)
+    values["start-up"] = common.ratios(common.take_turns(turns, repeats), "numpy")
+    table = common.ratio_table(values["start-up"], "tool")
+    lines += ["### Start-up", "", *table, ""]
+    return lines, values
 
 
 if __name__ == "__main__":
-    common.alone(main)
+    common.run_alone(main)
