@@ -5,66 +5,14 @@ import pytest
 from scipy import stats
 
 from rsbench.core.statistics import (
-    area_under_curve,
-    bootstrap_interval,
-    effect_size,
+    Estimate,
+    fixed_test,
     holm,
-    mean_difference,
-    needed,
-    paired_t,
-    round_levels,
-    samples_needed,
-    t_interval,
-    wilcoxon,
+    is_equivalent,
+    over_draws,
+    over_seeds,
+    ranks,
 )
-from rsbench.errors import UserError
-
-
-def test_intervals_and_tests_are_scipys(rng):
-    values, others = rng.normal(size=8), rng.normal(size=8) + 0.5
-    low, high = stats.t.interval(0.95, 7, values.mean(), stats.sem(values))
-    found = t_interval(values)
-    assert (found.mean, found.low, found.high) == pytest.approx(
-        (values.mean(), low, high)
-    )
-    assert paired_t(values - others) == pytest.approx(
-        stats.ttest_rel(values, others).pvalue
-    )
-    assert wilcoxon(values - others) == pytest.approx(
-        stats.wilcoxon(values, others).pvalue
-    )
-    assert t_interval([1.0]).high == np.inf and np.isnan(paired_t(np.array([1.0])))
-    assert paired_t(np.zeros(5)) == 1
-    assert np.isnan(paired_t(np.full(5, 0.1))) and np.isnan(
-        paired_t(0.1 + 0.2 + np.full(3, 0.7))
-    )
-
-
-def test_many_rows_are_tested_at_once_as_one_by_one(rng):
-    rows = rng.normal(size=(4, 6))
-    rows[2] = 0
-    together = paired_t(rows, overlap=0.5)
-    np.testing.assert_array_equal(together, [paired_t(row, 0.5) for row in rows])
-
-
-def test_nadeau_and_bengios_variance(rng):
-    d = rng.normal(size=10) + 1
-    t = d.mean() / np.sqrt((1 / 10 + 0.6) * d.var(ddof=1))
-    assert paired_t(d, overlap=0.6) == pytest.approx(2 * stats.t.sf(abs(t), 9))
-    assert paired_t(d, overlap=0.6) > paired_t(d)
-    wide = t_interval(d, overlap=0.6)
-    assert wide.high - wide.mean == pytest.approx(
-        (t_interval(d).high - d.mean()) * np.sqrt(0.7 / 0.1)
-    )
-
-
-def test_differences_that_are_all_the_same_prove_nothing():
-    same = mean_difference(np.full(3, 0.1))
-    assert (same.low, same.high) == (-np.inf, np.inf)
-    none = mean_difference(np.zeros(3))
-    assert (none.low, none.high) == (0, 0)
-    assert np.isnan(effect_size(np.full(3, 0.1)))
-    assert effect_size(np.array([0.1, 0.2, 0.3])) == pytest.approx(2)
 
 
 def test_holm_is_the_textbooks():
@@ -75,67 +23,154 @@ def test_holm_is_the_textbooks():
     )
 
 
-def test_five_seeds_cannot_make_wilcoxon_significant(rng):
-    assert wilcoxon(np.full(5, 0.1)) is None and wilcoxon(np.zeros(10)) is None
-    assert stats.wilcoxon(np.arange(1, 6)).pvalue == pytest.approx(0.0625)
-    assert wilcoxon(np.arange(1.0, 7)) < 0.05
+def as_numbers(interval):
+    return interval.mean, interval.low, interval.high
 
 
-def test_few_seeds_are_not_bootstrapped(rng):
-    with pytest.raises(UserError, match="5 seeds covers less than it says"):
-        bootstrap_interval(rng.normal(size=5))
-    found = bootstrap_interval(rng.normal(size=40))
-    assert found.low < found.mean < found.high
-    assert bootstrap_interval(np.ones(25)).low == 1
+def test_an_estimate_is_students_t(rng):
+    for df in (1, 3.7, 40):
+        estimate = Estimate(mean=rng.normal(), variance=rng.random(), df=df)
+        error = np.sqrt(estimate.variance)
+        p = 2 * stats.t.sf(abs(estimate.mean) / error, df)
+        assert estimate.p() == pytest.approx(p)
+        for level in (0.9, 0.95):
+            ends = stats.t.interval(level, df, estimate.mean, error)
+            assert as_numbers(estimate.interval(level))[1:] == pytest.approx(ends)
 
 
-def test_t_intervals_cover_and_paired_t_errs_as_often_as_they_say():
-    rng = np.random.default_rng(1)
-    samples = rng.normal(size=(4000, 5))
-    covered = np.mean(
-        [found.low <= 0 <= found.high for found in map(t_interval, samples)]
+def test_seeds_of_independent_repeats_are_scipys_and_of_splits_nadeau_and_bengios(rng):
+    d = rng.normal(size=8) + 0.5
+    assert over_seeds(d, 0).p() == pytest.approx(stats.ttest_1samp(d, 0).pvalue)
+    # Nadeau and Bengio's variance of the mean: s² (1/n + n_test/n_train).
+    deviation = np.sqrt(d.var(ddof=1) * (1 / 8 + 0.6))
+    found = over_seeds(d, 0.6)
+    assert found.p() == pytest.approx(2 * stats.t.sf(abs(d.mean()) / deviation, 7))
+    half = stats.t.ppf(0.975, 7) * deviation
+    assert as_numbers(found.interval()) == pytest.approx(
+        (d.mean(), d.mean() - half, d.mean() + half)
     )
-    assert 0.93 <= covered <= 0.97
-    false = np.mean([paired_t(sample) < 0.05 for sample in samples])
-    assert 0.04 <= false <= 0.06
+    assert found.p() > over_seeds(d, 0).p()
 
 
-def test_the_correction_holds_on_overlapping_splits_where_plain_t_does_not():
-    """Two methods that are equally good, tried on splits of the same 60 samples again and again.
-
-    What a sample adds to the difference when it is tested on is noise. Where the training sets add noise of their
-    own, the correction errs more often as well (8 % in a like simulation): it is better than none, not exact.
-    """
-    rng = np.random.default_rng(2)
-    plain, corrected = [], []
-    for _ in range(4000):
-        noise = rng.normal(size=60)
-        tested = np.argsort(rng.random((10, 60)), axis=1)[:, :20]
-        differences = noise[tested].mean(axis=1)
-        plain.append(paired_t(differences) < 0.05)
-        corrected.append(paired_t(differences, overlap=20 / 40) < 0.05)
-    two_standard_errors = 2 * np.sqrt(0.05 * 0.95 / 4000)
-    assert np.mean(plain) > 0.3 and np.mean(corrected) <= 0.05 + two_standard_errors
+def test_draws_that_share_classes_are_less_sure(rng):
+    d = rng.normal(size=10) + 1
+    worlds = over_draws(d)
+    assert worlds.p() == pytest.approx(stats.ttest_1samp(d, 0).pvalue)
+    thirds = over_draws(d, classes=50, of=150)
+    assert thirds.variance == pytest.approx(d.var(ddof=1) * (1 / 10 + 50 / 100))
+    assert thirds.df == 9
+    halves = over_draws(d, classes=50, of=100)
+    assert halves.variance == pytest.approx(d.var(ddof=1) * (1 / 10 + 1))
+    # Of these 90 classes, and of no others: no term.
+    assert over_draws(d, classes=50, of=90) == worlds
 
 
-def test_samples_needed_and_area():
-    steps = [1, 2, 3, 4]
-    curves = np.array([[0.9, 0.9], [0.6, 0.8], [0.5, 0.7], [0.4, 0.7]])
-    assert samples_needed(steps, curves, 0.6) == [2.0, None]
-    some = needed(steps, curves, 0.6)
-    assert (some.reached, some.seeds, some.samples) == (1, 2, None)
-    every = needed(steps, curves, 0.8)
-    assert every.reached == 2
-    assert (every.samples.mean, every.samples.low, every.samples.high) == (2, 2, 2)
-    assert needed(steps, curves, 0.7).samples.mean == 2.5
-    np.testing.assert_allclose(
-        area_under_curve(steps, curves),
-        [(0.75 + 0.55 + 0.45) / 3, (0.85 + 0.75 + 0.7) / 3],
+def two_way(d, learned, pool):
+    """The variance and its degrees of freedom, with loops, as a textbook has them."""
+    S, T = d.shape
+    whole = sum(d[s, i] for s in range(S) for i in range(T)) / (S * T)
+    row = [sum(d[s, i] for i in range(T)) / T for s in range(S)]
+    column = [sum(d[s, i] for s in range(S)) / S for i in range(T)]
+    ms_s = T * sum((r - whole) ** 2 for r in row) / (S - 1)
+    ms_i = S * sum((c - whole) ** 2 for c in column) / (T - 1)
+    left = 0
+    for s in range(S):
+        for i in range(T):
+            left += (d[s, i] - row[s] - column[i] + whole) ** 2
+    ms_si = left / ((S - 1) * (T - 1))
+    v_s, v_i = max(ms_s - ms_si, 0) / T, max(ms_i - ms_si, 0) / S
+    factor = 1 / S + learned / (pool - learned)
+    variance = v_s * factor + v_i / T + ms_si / (S * T)
+    variance = max(variance, ms_i / (S * T))
+    weight_s = factor / T if v_s else 0
+    weight_i = 1 / (S * T) if v_i else 0
+    weight_si = 1 / (S * T) - weight_s - weight_i
+    below = (weight_s * ms_s) ** 2 / (S - 1) + (weight_i * ms_i) ** 2 / (T - 1)
+    below += (weight_si * ms_si) ** 2 / ((S - 1) * (T - 1))
+    return variance, variance**2 / below
+
+
+@pytest.mark.parametrize("seeds_vary", [0, 1])
+@pytest.mark.parametrize("items_vary", [0, 1])
+def test_a_fixed_test_set_is_a_two_way_analysis_of_variance(
+    rng, seeds_vary, items_vary
+):
+    for _ in range(10):
+        d = rng.normal(size=(5, 12))
+        d += seeds_vary * rng.normal(size=(5, 1)) + items_vary * rng.normal(size=12)
+        found = fixed_test(d, learned=400, pool=1600)
+        variance, df = two_way(d, 400, 1600)
+        assert (found.variance, found.df) == pytest.approx((variance, max(df, 1)))
+        assert found.mean == pytest.approx(d.mean())
+        assert found.variance >= d.mean(axis=0).var(ddof=1) / 12 * (1 - 1e-12)
+
+
+def test_seeds_that_learn_from_the_whole_pool_speak_of_this_training_set(rng):
+    d = rng.normal(size=(5, 12)) + rng.normal(size=(5, 1))
+    assert fixed_test(d, 1600, 1600) == fixed_test(d, 0, 1600)
+    assert fixed_test(d, 400, 1600).variance > fixed_test(d, 1600, 1600).variance
+
+
+def test_parts_that_cancel_leave_one_degree_of_freedom(rng):
+    """Seeds that learn from nearly all of a pool: the interval stays readable."""
+    for _ in range(50):
+        found = fixed_test(rng.normal(size=(3, 40)), learned=468, pool=480)
+        assert found.df >= 1
+        limits = as_numbers(found.interval())
+        assert max(map(abs, limits)) < 13 * np.sqrt(found.variance) + abs(found.mean)
+
+
+def test_more_seeds_do_not_make_up_for_few_test_items(rng):
+    items = rng.normal(size=20)
+    few, many = (
+        fixed_test(items + 0.1 * rng.normal(size=(s, 20)), 40, 1600) for s in (5, 500)
     )
-    np.testing.assert_allclose(area_under_curve([1], curves[:1]), [0.9, 0.9])
+    assert many.variance == pytest.approx(items.var(ddof=1) / 20, rel=0.05)
+    assert few.variance < 1.2 * many.variance
 
 
-def test_errors_to_reach_are_few_and_round():
-    assert round_levels(0.31, 0.97) == [0.8, 0.6, 0.4]
-    assert round_levels(0.41, 0.52) == [0.5, 0.45]
-    assert round_levels(0.5, 0.5) == []
+def test_what_cannot_be_known_is_not_said():
+    unknown = [
+        over_seeds([0.1], 0.5),
+        over_seeds([0.1, 0.1], 0.5),
+        over_draws([0.1, 0.2]),
+        over_draws([0.1, 0.1, 0.1]),
+        fixed_test(np.ones((1, 4)), 40, 1600),
+        fixed_test(np.eye(4)[:, :1], 40, 1600),
+        fixed_test(np.ones((3, 4)), 40, 1600),
+    ]
+    for estimate in unknown:
+        assert np.isnan(estimate.variance) and np.isnan(estimate.p())
+        assert as_numbers(estimate.interval())[1:] == (-np.inf, np.inf)
+        assert not is_equivalent(estimate, margin=1)
+
+
+def test_no_difference_at_all_is_known_to_be_none():
+    for estimate in (
+        over_seeds(np.zeros(3), 0.5),
+        over_draws(np.zeros(3), 5, 15),
+        fixed_test(np.zeros((3, 4)), 40, 1600),
+    ):
+        assert estimate.p() == 1 and as_numbers(estimate.interval()) == (0, 0, 0)
+        assert is_equivalent(estimate, margin=0.01)
+
+
+def test_equivalence_asks_for_the_90_percent_interval_inside_of_the_margin():
+    estimate = Estimate(mean=0.2, variance=0.16, df=9)
+    end = stats.t.interval(0.9, 9, 0.2, 0.4)[1]
+    assert is_equivalent(estimate, end + 0.01) and not is_equivalent(
+        estimate, end - 0.01
+    )
+    other = Estimate(mean=-0.2, variance=0.16, df=9)
+    assert is_equivalent(other, end + 0.01) and not is_equivalent(other, end - 0.01)
+
+
+def test_ranks_count_what_is_clearly_better_and_worse():
+    errors = np.array([10.0, 11.0, 20.0, 30.0])
+    mean = errors[:, None] - errors
+    p = np.full((4, 4), np.nan)
+    p[np.triu_indices(4, 1)] = [0.3, 0.01, 0.001, 0.06, 0.02, np.nan]
+    p = np.fmin(p, p.T)
+    assert ranks(p, mean) == [(1, 2), (1, 3), (2, 4), (3, 4)]
+    assert ranks(p, mean, alpha=0.005) == [(1, 3), (1, 4), (1, 4), (2, 4)]
+    assert ranks(np.full((4, 4), np.nan), mean) == [(1, 4)] * 4
