@@ -1,5 +1,6 @@
 """What flows through a run: samples with labels and annotations, and their origin."""
 
+import dataclasses
 import hashlib
 import mmap
 import sys
@@ -31,6 +32,22 @@ class Names:
 
     features: tuple[str, ...] = ()
     classes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """So many classes, drawn from so many: how much two draws overlap.
+
+    Parameters
+    ----------
+    classes : int
+        How many classes a draw has.
+    of : int
+        How many there are to draw from.
+    """
+
+    classes: int
+    of: int
 
 
 @dataclass(frozen=True)
@@ -93,6 +110,8 @@ class Data:
         Of simulated data: how to get the real ones.
     details : dict of dict
         What a reader of results should know of how the data came about, by topic.
+    drawn : Drawn or None
+        Of classes drawn from more of them; None where other draws would share none.
     """
 
     y: np.ndarray
@@ -110,6 +129,7 @@ class Data:
     simulated: bool = False
     how_to_get_real: str | None = None
     details: dict[str, dict[str, Any]] = field(default_factory=dict)
+    drawn: Drawn | None = None
 
     @property
     def all_images(self) -> list[Path]:
@@ -158,6 +178,36 @@ def identity(data: Data) -> str:
         for rows in _blocks(array):
             digest.update(np.ascontiguousarray(rows).data)
     return digest.hexdigest()
+
+
+def keep_samples(data: Data, kept: np.ndarray) -> Data:
+    """Return some of the samples; those of other classes stay as they are.
+
+    Parameters
+    ----------
+    data : Data
+        With features or with images.
+    kept : array of shape (n,), of bool
+        Which samples to keep.
+
+    Returns
+    -------
+    Data
+        Its classes are numbered anew, 0 to K-1: some may have no sample left.
+    """
+    present, y = np.unique(data.y[kept], return_inverse=True)
+    names = data.names
+    if names.classes:
+        left = tuple(names.classes[c] for c in present.tolist())
+        names = dataclasses.replace(names, classes=left)
+    rows: dict[str, Any] = {}
+    for name in ("X", "Z", "visible", "test"):
+        array = getattr(data, name)
+        if array is not None:
+            rows[name] = array[kept]
+    if data.images is not None:
+        rows["images"] = tuple(data.images[i] for i in np.flatnonzero(kept).tolist())
+    return dataclasses.replace(data, y=y, names=names, identity="", **rows)
 
 
 def positions(y: np.ndarray, classes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

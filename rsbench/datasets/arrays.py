@@ -4,8 +4,9 @@ from pathlib import Path
 
 import numpy as np
 
-from rsbench.core.components import Dataset
+from rsbench.core.components import Dataset, fresh
 from rsbench.core.data import Data, Names, check_data
+from rsbench.datasets.draws import check_draw, draw_classes
 from rsbench.errors import UserError, did_you_mean
 from rsbench.files.arrays import read_npy, read_npz, require_arrays
 
@@ -33,10 +34,32 @@ class Arrays(Dataset):
     ----------
     path : str
         The npz file or the folder.
+    classes : int or None
+        So many classes, drawn from all of the file's and read into memory; the others
+        are left out. All of them by default.
+    draw : int
+        Number of the draw of classes; another number, other classes.
     """
 
-    def __init__(self, path: str = ""):
+    def __init__(self, path: str = "", classes: int | None = None, draw: int = 0):
         self.path = path
+        self.classes = classes
+        self.draw = draw
+        self.check_params()
+
+    def check_params(self) -> None:
+        """Raise an error for parameters that make no sense."""
+        check_draw(self.classes, self.draw)
+        # Else every draw would be the same classes, and pass for another.
+        if self.classes is None and self.draw > 0:
+            raise UserError(
+                f"dataset.draw={self.draw}: there is nothing to draw without "
+                "dataset.classes, a number of classes"
+            )
+
+    def drawn(self, number: int) -> "Arrays":
+        """Return the data set of another draw of classes."""
+        return fresh(self, draw=self.draw + number)
 
     def load(self) -> Data:
         """Read and check the arrays."""
@@ -57,7 +80,7 @@ class Arrays(Dataset):
             background = _at_least_float32(arrays["background"])
         feature_names = _names(arrays.get("feature_names"))
         class_names = _names(arrays.get("class_names"))
-        return Data(
+        data = Data(
             X=_at_least_float32(arrays["X"]),
             y=arrays["y"],
             Z=arrays["Z"],
@@ -66,6 +89,10 @@ class Arrays(Dataset):
             validation=_labelled(background, arrays, path),
             names=Names(feature_names, class_names),
         )
+        if self.classes is None:
+            return data
+        check_data(data, str(path))  # before classes are looked for in it
+        return draw_classes(data, np.unique(data.y), self.classes, self.draw)
 
 
 def _read(path: Path) -> dict[str, np.ndarray]:

@@ -5,11 +5,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from rsbench.core.data import Data, Names, Training
+from rsbench.core.components import fresh
+from rsbench.core.data import Data, Drawn, Names, Training
 from rsbench.datasets.cub_files import CERTAINTIES, Table, list_folder, read_table
 from rsbench.datasets.generative import World, generate
 from rsbench.datasets.real import RealOrSimulated, Source, take
-from rsbench.datasets.splits import check_split, split_classes
+from rsbench.datasets.splits import check_split, is_by_counts, split_classes
 from rsbench.errors import UserError, is_number
 from rsbench.files.archive import Archive
 
@@ -73,6 +74,10 @@ class CUB(RealOrSimulated):
     not_visible : {"count", "drop"}
         What class-level counts make of a part that was not visible: no vote for it, or
         no vote at all.
+    annotated : int or None
+        Learn only from images that a person annotated, of species with so many of them,
+        and test on the others (protocol.test=mask); for a file that has made up some
+        votes and says which, in `real_annotation`.
     on_bad_image : {"error", "drop"}
         Whether images that are missing or damaged are an error, or left out and
         counted.
@@ -102,6 +107,7 @@ class CUB(RealOrSimulated):
         votes: Literal["given", "certainty"] = "given",
         certainty_weights: tuple[float, ...] = (0.0, 0.5, 0.75, 1.0),
         not_visible: Literal["count", "drop"] = "count",
+        annotated: int | None = None,
         on_bad_image: Literal["error", "drop"] = "error",
         difficulty: float = 1.0,
         draw: int = 0,
@@ -112,6 +118,7 @@ class CUB(RealOrSimulated):
         self.votes = votes
         self.certainty_weights = certainty_weights
         self.not_visible = not_visible
+        self.annotated = annotated
         self.on_bad_image = on_bad_image
         self.difficulty = difficulty
         self.draw = draw
@@ -122,6 +129,8 @@ class CUB(RealOrSimulated):
         check_split(self.split)
         if self.split_seed < 0:
             raise UserError(f"dataset.split_seed={self.split_seed}: expected 0 or more")
+        if self.annotated is not None and self.annotated < 1:
+            raise UserError(f"dataset.annotated={self.annotated}: expected 1 or more")
         weights = self.certainty_weights
         right = len(weights) == len(CERTAINTIES)
         for weight in weights:
@@ -132,6 +141,17 @@ class CUB(RealOrSimulated):
                 f"[0, 1], for {', '.join(CERTAINTIES)}"
             )
 
+    def drawn(self, number: int) -> "CUB":
+        """Return the data set of another split of the species, or another stand-in."""
+        if self.find() is None:
+            return fresh(self, draw=self.draw + number)
+        if number > 0 and not is_by_counts(self.split):
+            raise UserError(
+                f"dataset.split={self.split}: species that files name cannot be drawn "
+                "anew. Give counts of species, such as dataset.split=[100,50,50]"
+            )
+        return fresh(self, split_seed=self.split_seed + number)
+
     def read(self, root: Path) -> Data:
         """Return the few-shot species' images, and the others for training."""
         table = read_table(root)
@@ -139,6 +159,8 @@ class CUB(RealOrSimulated):
         species = np.array(table.classes)
         parts = split_classes(self.split, species[shown].tolist(), self.split_seed)
         train, validation, few = (shown[part] for part in parts)
+        if self.annotated is not None:
+            few = self._really_annotated(table, few)
 
         samples = np.flatnonzero(np.isin(table.y, few))
         # Numbered anew: learners know the few-shot species alone.
@@ -148,10 +170,17 @@ class CUB(RealOrSimulated):
         if visible is not None:
             visible = visible[samples]
         others = np.flatnonzero(np.isin(table.y, np.concatenate([train, validation])))
+        test = None
+        if self.annotated is not None and table.annotated is not None:
+            test = ~table.annotated[samples]
+        drawn = None
+        if is_by_counts(self.split):
+            drawn = Drawn(len(few), len(shown))
         return Data(
             y=y,
             Z=Z[samples],
             visible=visible,
+            test=test,
             images=take(table.images, samples),
             training=Training(
                 images=take(table.images, others),
@@ -162,7 +191,25 @@ class CUB(RealOrSimulated):
             ),
             on_bad_image=self.on_bad_image,
             names=Names(table.attributes, class_names),
+            drawn=drawn,
         )
+
+    def _really_annotated(self, table: Table, few: np.ndarray) -> np.ndarray:
+        """Return the species with enough images that a person annotated."""
+        if table.annotated is None:
+            raise UserError(
+                f"dataset.annotated={self.annotated}: {table.where} does not say whose "
+                "votes were made up ('real_annotation'), so all of them count"
+            )
+        real = np.bincount(table.y[table.annotated], minlength=len(table.classes))
+        others = np.bincount(table.y[~table.annotated], minlength=len(table.classes))
+        kept = few[(real[few] >= self.annotated) & (others[few] > 0)]
+        if len(kept) < 2:
+            raise UserError(
+                f"dataset.annotated={self.annotated}: {len(kept)} few-shot species "
+                "have so many images that a person annotated, at least two are needed"
+            )
+        return kept
 
     def _votes(self, table: Table) -> tuple[np.ndarray, np.ndarray | None]:
         """Return votes as `votes` has them, and which could be given.

@@ -53,6 +53,8 @@ class Table:
         Names of the classes.
     attributes : tuple of str
         Names of the attributes, d of them.
+    annotated : array of shape (n,), of bool, or None
+        Whose votes a person gave, where others were made up; None for all of them.
     """
 
     where: Path
@@ -62,6 +64,7 @@ class Table:
     certainty: np.ndarray | None
     classes: tuple[str, ...]
     attributes: tuple[str, ...]
+    annotated: np.ndarray | None = None
 
 
 def read_table(root: Path) -> Table:
@@ -373,7 +376,7 @@ def _read_npz_table(path: Path) -> Table:
     """Read labels and votes of images that are not here.
 
     The file has `y`, `Z` (as it is, or its packed bits), `class_names` and
-    `attribute_names`.
+    `attribute_names`; and `real_annotation`, if the votes of some were made up.
     """
     arrays = read_npz(path)
     require_arrays(arrays, ("y", "Z", "class_names", "attribute_names"), path)
@@ -390,6 +393,14 @@ def _read_npz_table(path: Path) -> Table:
         raise UserError(f"{path}: {len(names)} names for {len(y)} labels in y")
     if not np.isin(Z, (0, 1)).all():
         raise UserError(f"{path}: Z holds other values than 0 and 1")
+    annotated = arrays.get("real_annotation")
+    if annotated is not None and (
+        annotated.shape != y.shape or annotated.dtype != np.bool_
+    ):
+        raise UserError(
+            f"{path}: real_annotation has shape {annotated.shape} and type "
+            f"{annotated.dtype}, expected ({len(y)},) of bool"
+        )
     return Table(
         where=path,
         images=names,
@@ -398,6 +409,7 @@ def _read_npz_table(path: Path) -> Table:
         certainty=None,
         classes=tuple(map(str, np.ravel(arrays["class_names"]))),
         attributes=attributes,
+        annotated=annotated,
     )
 
 

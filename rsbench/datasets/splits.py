@@ -31,6 +31,11 @@ def check_split(split: Any) -> None:
     )
 
 
+def is_by_counts(split: Any) -> bool:
+    """Tell whether classes are drawn by their counts, and not named in files."""
+    return not isinstance(split, str) and not isinstance(split[0], str)
+
+
 def _is_count(value: Any) -> bool:
     return is_number(value) and float(value).is_integer() and value >= 0
 

@@ -6,7 +6,9 @@ from typing import Literal
 
 import numpy as np
 
-from rsbench.core.data import Data, Names, Training
+from rsbench.core.components import fresh
+from rsbench.core.data import Data, Names, Training, keep_samples
+from rsbench.datasets.draws import check_draw, draw_classes
 from rsbench.datasets.real import RealOrSimulated, Source, take
 from rsbench.datasets.sun_files import Scan, image_of, list_annotations, scan, scene_of
 from rsbench.datasets.sun_stand_in import draw_scenes, type_tags
@@ -59,7 +61,14 @@ class SUN(RealOrSimulated):
     difficulty : float
         Of the stand-in; scales its detectors' disturbances.
     draw : int
-        Of the stand-in; another number, another simulated data set.
+        Number of the draw: of scenes, where `classes` are drawn; of the stand-in,
+        another simulated data set.
+    classes : int or None
+        So many scenes, drawn from all within the bounds; the others are left out. All
+        of them by default.
+    min_samples, max_samples : int or None
+        Bounds, inclusive, on the images of a scene; others are left out. Give those of
+        the protocol, so that it leaves out none of the scenes that are drawn.
     """
 
     archive = Archive(
@@ -67,7 +76,14 @@ class SUN(RealOrSimulated):
         url="http://groups.csail.mit.edu/vision/SUN/releases/SUN2012.tar.gz",
     )
     how_to_get_real = "Get the real one with: python -m rsbench data get sun"
-    simulated_settings = ("difficulty", "draw", "matcher")
+    simulated_settings = (
+        "difficulty",
+        "draw",
+        "matcher",
+        "classes",
+        "min_samples",
+        "max_samples",
+    )
 
     def __init__(
         self,
@@ -79,6 +95,9 @@ class SUN(RealOrSimulated):
         on_bad_image: Literal["error", "drop"] = "error",
         difficulty: float = 1.0,
         draw: int = 0,
+        classes: int | None = None,
+        min_samples: int | None = None,
+        max_samples: int | None = None,
     ):
         super().__init__(source, root)
         self.vocabulary = vocabulary
@@ -87,11 +106,25 @@ class SUN(RealOrSimulated):
         self.on_bad_image = on_bad_image
         self.difficulty = difficulty
         self.draw = draw
+        self.classes = classes
+        self.min_samples = min_samples
+        self.max_samples = max_samples
         self.check_params()
 
     def check_params(self) -> None:
-        """Raise an error for a matcher that is unknown."""
+        """Raise an error for a matcher that is unknown, or a draw of no sense."""
         find_matcher(self.matcher)
+        check_draw(self.classes, self.draw)
+
+    def drawn(self, number: int) -> "SUN":
+        """Return the data set of another draw of scenes, or another stand-in."""
+        if number > 0 and self.classes is None and self.find() is not None:
+            raise UserError(
+                "there is nothing to draw while all scenes are taken: dataset.classes "
+                "says how many to draw, and dataset.min_samples and "
+                "dataset.max_samples from which"
+            )
+        return fresh(self, draw=self.draw + number)
 
     def read(self, root: Path) -> Data:
         """Return large scenes' images as samples, small ones' for training."""
@@ -114,7 +147,7 @@ class SUN(RealOrSimulated):
                 "more, at least two are needed: lower dataset.background_below"
             )
         images = [image_of(root, name) for name in found.images]
-        return Data(
+        data = Data(
             y=y,
             Z=Z[large],
             images=take(images, large),
@@ -129,6 +162,25 @@ class SUN(RealOrSimulated):
             names=Names(tags.mapping.vocabulary.terms, tuple(scenes[kept])),
             details={"tags": tags.summary()},
         )
+        return self._choose(data)
+
+    def _choose(self, data: Data) -> Data:
+        """Return the scenes within the bounds, or as many of them as are drawn."""
+        counts = np.bincount(data.y)
+        low = self.min_samples or 1
+        high = self.max_samples or len(data.y)
+        within = np.flatnonzero((counts >= low) & (counts <= high))
+        if len(within) < 2:
+            raise UserError(
+                f"{len(within)} of {len(counts)} scenes have between {low} and {high} "
+                f"images, at least two are needed (scenes have {counts.min()} to "
+                f"{counts.max()}): move dataset.min_samples and dataset.max_samples"
+            )
+        if self.classes is not None:
+            return draw_classes(data, within, self.classes, self.draw)
+        if len(within) == len(counts):
+            return data
+        return keep_samples(data, np.isin(data.y, within))
 
     def _read_tags(self, found: Scan) -> TaggedImages:
         if not self.vocabulary:
@@ -149,9 +201,11 @@ class SUN(RealOrSimulated):
         """
         data = draw_scenes(self.difficulty, self.draw)
         tags = self._simulate_tags(data)
-        return dataclasses.replace(
+        tagged = dataclasses.replace(
             data, Z=tags.votes(), details={"tags": tags.summary()}
         )
+        # Another draw is another world, and shares no scene with this one.
+        return dataclasses.replace(self._choose(tagged), drawn=None)
 
     def _simulate_tags(self, data: Data) -> TaggedImages:
         terms = data.names.features

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from rsbench.core.components import Dataset
+from rsbench.core.components import Dataset, fresh
 from rsbench.core.data import Data, Names
 from rsbench.datasets.generative import World, generate
 
@@ -80,6 +80,10 @@ class Synthetic(World, Dataset):
         self.require("samples", self.samples >= 1, "1 or more")
         self.require("groups", self.groups >= 1, "1 or more")
         self.require("group_size", self.group_size >= 1, "1 or more")
+
+    def drawn(self, number: int) -> "Synthetic":
+        """Return another world, which shares nothing with this one."""
+        return fresh(self, draw=self.draw + number)
 
     def load(self) -> Data:
         """Draw the data set."""

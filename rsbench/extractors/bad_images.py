@@ -2,13 +2,10 @@
 
 import dataclasses
 import logging
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from rsbench.core.data import Data, Training
+from rsbench.core.data import Data, Training, keep_samples
 from rsbench.errors import UserError
 
 log = logging.getLogger(__name__)
@@ -58,49 +55,20 @@ def without_bad(data: Data, bad: dict[int, str]) -> tuple[Data, np.ndarray]:
         "first": [images[i].name for i in sorted(bad)[:_RECORDED]],
     }
     n = len(data.y)
-    left = _keep_samples(data, keep[:n], {"dropped_images": dropped})
+    left = dataclasses.replace(
+        keep_samples(data, keep[:n]),
+        details={**data.details, "dropped_images": dropped},
+    )
     if data.training is not None:
         training = _keep_training(data.training, keep[n:])
         left = dataclasses.replace(left, training=training)
     return left, keep
 
 
-def _keep_samples(
-    data: Data, kept: np.ndarray, details: dict[str, dict[str, Any]]
-) -> Data:
-    """Return the samples that are kept, with more details for the record."""
-    # Classes are numbered anew, as some may have no image left.
-    present, y = np.unique(data.y[kept], return_inverse=True)
-    classes = []
-    for c, name in enumerate(data.names.classes):
-        if c in present:
-            classes.append(name)
-    visible = data.visible
-    if visible is not None:
-        visible = visible[kept]
-    test = data.test
-    if test is not None:
-        test = test[kept]
-    return dataclasses.replace(
-        data,
-        y=y,
-        Z=data.Z[kept],
-        visible=visible,
-        test=test,
-        images=_keep_images(data.images or (), kept),
-        names=dataclasses.replace(data.names, classes=tuple(classes)),
-        details={**data.details, **details},
-    )
-
-
 def _keep_training(training: Training, kept: np.ndarray) -> Training:
     return Training(
-        images=_keep_images(training.images, kept),
+        images=tuple(training.images[i] for i in np.flatnonzero(kept).tolist()),
         y=training.y[kept],
         Z=training.Z[kept],
         validation=training.validation[kept],
     )
-
-
-def _keep_images(images: Sequence[Path], kept: np.ndarray) -> tuple[Path, ...]:
-    return tuple(images[i] for i in np.flatnonzero(kept).tolist())

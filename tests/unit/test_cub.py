@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 
-from rsbench.core.data import check_data
+from rsbench.core.data import Drawn, check_data, identity
 from rsbench.datasets import CUB
 from rsbench.datasets import cub_files as files
 from rsbench.datasets.splits import split_classes
 from rsbench.errors import UserError
+from rsbench.extractors import Precomputed, scoring
 from rsbench.files.cache import Cache
 from tests.small_data import ATTRIBUTES, write_numbered
 
@@ -395,6 +396,77 @@ def test_a_table_without_images_has_labels_and_votes(tmp_path):
     )
     with pytest.raises(UserError, match="25 names for 24 labels"):
         load(tmp_path / "bad.npz")
+
+
+def test_another_draw_is_another_split_of_the_species(make_cub):
+    start = CUB(source="disk", root=str(make_cub()), split=SPLIT, split_seed=3)
+    assert start.drawn(0).load().names == start.load().names
+    splits = []
+    for number in range(6):
+        data = start.drawn(number).load()
+        assert data.drawn == Drawn(2, 6)
+        assert (
+            data.names.classes == load(start.root, split_seed=3 + number).names.classes
+        )
+        splits.append(data.names.classes)
+    assert len(set(splits)) > 1
+
+
+@pytest.mark.parametrize("files", [1, 3])
+def test_species_that_files_name_have_no_other_draws(make_cub, tmp_path, files):
+    names = []
+    for number in range(3):
+        path = tmp_path / f"{number}.txt"
+        path.write_text(f"Bird_{2 * number}\nBird_{2 * number + 1}\n")
+        names.append(str(path))
+    split = names[0] if files == 1 else names
+    data_set = CUB(source="disk", root=str(make_cub()), split=split)
+    assert data_set.drawn(0).load().drawn is None
+    with pytest.raises(UserError, match="species that files name cannot be drawn anew"):
+        data_set.drawn(1)
+
+
+def test_every_draw_has_detectors_of_its_own_that_know_none_of_its_species(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setenv("RSBENCH_CACHE", str(tmp_path / "cache"))
+    rng = np.random.default_rng(0)
+    y = np.repeat(np.arange(9), 6)
+    Z = rng.random((54, 5)) < 0.2 + 0.6 * rng.random((9, 5))[y]
+    species = [f"bird{c}" for c in range(9)]
+    images = [f"{species[c]}/{i}.jpg" for i, c in enumerate(y)]
+    np.savez(
+        tmp_path / "votes.npz", y=y, Z=Z, names=images, class_names=species,
+        attribute_names=list("abcde"),
+    )  # fmt: skip
+    features = (Z + 0.3 * rng.normal(size=Z.shape)).astype(np.float32)
+    np.savez(tmp_path / "features.npz", features=features, names=images)
+    extractor = Precomputed(
+        path=str(tmp_path / "features.npz"), learning_rates=(0.01,),
+        weight_decays=(1e-5,), epochs=3,
+    )  # fmt: skip
+    trained = []
+
+    def train(of_training, training, recipe):
+        trained.append({path.parts[-2] for path in training.images})
+        assert len(of_training) == len(training.images)
+        return train_detectors(of_training, training, recipe)
+
+    train_detectors = scoring.train_detectors
+    monkeypatch.setattr(scoring, "train_detectors", train)
+    start = CUB(root=str(tmp_path / "votes.npz"), split=[4, 2, 3])
+    scores = set()
+    for number in range(4):
+        data = extractor.extract(start.drawn(number).load())
+        assert data.drawn == Drawn(3, 9)
+        assert not trained[-1] & set(data.names.classes) and len(trained[-1]) == 6
+        scores.add(identity(data))
+    assert len(scores) == 4
+    kept = list((tmp_path / "cache").rglob("final*"))
+    assert len({path.parent for path in kept}) == len(set(map(frozenset, trained))) == 4
+    # Made once for all methods.
+    extractor.extract(start.drawn(2).load())
+    assert list((tmp_path / "cache").rglob("final*")) == kept
 
 
 def test_species_without_images_are_no_part_of_the_split(make_cub, tmp_path):

@@ -1,12 +1,17 @@
 """Data sets: shapes and promises of the simulated ones, and what is refused in arrays."""
 
+import json
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
 from rsbench.core import experiment
-from rsbench.core.data import check_data, identity
+from rsbench.core.data import Data, Drawn, Names, check_data, identity, keep_samples
 from rsbench.datasets import CUB, SUN, Arrays, Synthetic
 from rsbench.datasets.cub import GROUPS
+from rsbench.datasets.draws import draw_classes
 from rsbench.errors import UserError
 
 
@@ -256,3 +261,150 @@ def test_missing_paths_are_named():
         Arrays().load()
     with pytest.raises(UserError, match="no nowhere.npz"):
         Arrays("nowhere.npz").load()
+
+
+# Draws of classes.
+
+
+def many_classes(tmp_path, **more):
+    """Thirty classes that can be told by their features alone: sample i has i in them."""
+    y = np.arange(180) % 30
+    arrays = {
+        "X": np.stack([np.arange(180), y, np.ones(180)], axis=1).astype(float),
+        "y": y,
+        "Z": np.arange(540).reshape(180, 3) % 7 < 3,
+        "test": np.arange(180) % 3 == 0,
+        "class_names": np.array([f"class{c}" for c in range(30)]),
+        "feature_names": np.array(["sample", "class", "one"]),
+        "background": np.full((5, 3), -1.0),
+        "background_y": np.array([0, 0, 0, 1, 1]),
+        "background_Z": np.ones((5, 3), bool),
+    }
+    np.savez(tmp_path / "many.npz", **{**arrays, **more})
+    return str(tmp_path / "many.npz")
+
+
+def test_a_draw_of_arrays_has_some_classes_whole_and_nothing_of_others(tmp_path):
+    path = many_classes(tmp_path)
+    everything = Arrays(path).load()
+    for number in range(4):
+        data = check_data(Arrays(path, classes=10).drawn(number).load(), "a draw")
+        assert data.drawn == Drawn(10, 30)
+        rows = data.X[:, 0].astype(int)
+        classes = np.unique(data.X[:, 1]).astype(int)
+        # Every sample of a class that was drawn, in the file's order.
+        np.testing.assert_array_equal(
+            rows, np.flatnonzero(np.isin(everything.y, classes))
+        )
+        np.testing.assert_array_equal(classes[data.y], everything.y[rows])
+        np.testing.assert_array_equal(data.Z, everything.Z[rows])
+        np.testing.assert_array_equal(data.test, everything.test[rows])
+        assert data.names.classes == tuple(f"class{c}" for c in classes)
+        assert data.names.features == everything.names.features
+        # The background is what it was: classes that were not drawn are no part of it.
+        np.testing.assert_array_equal(data.background, everything.background)
+        assert identity(data.validation) == identity(everything.validation)
+
+
+def test_draws_depend_on_their_number_alone(tmp_path):
+    path = many_classes(tmp_path)
+    start = Arrays(path, classes=10)
+    ids = [identity(start.drawn(number).load()) for number in range(10)]
+    assert len(set(ids)) == 10 and ids[0] == identity(start.load())
+    assert identity(Arrays(path, classes=10, draw=3).load()) == ids[3]
+    assert identity(start.drawn(1).drawn(2).load()) == ids[3]
+    # In another process too, whatever its hashes are.
+    program = (
+        "import json, sys; from rsbench.datasets import Arrays;"
+        "data = Arrays(sys.argv[1], classes=10, draw=3).load();"
+        "print(json.dumps(data.names.classes))"
+    )
+    found = subprocess.run(
+        [sys.executable, "-c", program, path], capture_output=True, check=True
+    )
+    assert tuple(json.loads(found.stdout)) == start.drawn(3).load().names.classes
+
+
+def test_every_class_is_drawn_now_and_then(tmp_path):
+    start = Arrays(many_classes(tmp_path), classes=10)
+    times = np.zeros(30)
+    for number in range(200):
+        drawn = np.unique(start.drawn(number).load().X[:, 1]).astype(int)
+        times[drawn] += 1
+    assert times.sum() == 2000
+    assert times.min() > 40 and times.max() < 95  # 67 on average, 6.7 either way
+
+
+def test_a_draw_without_a_number_of_classes_is_refused(tmp_path):
+    path = many_classes(tmp_path)
+    assert Arrays(path).load().drawn is None
+    assert identity(Arrays(path).drawn(0).load()) == identity(Arrays(path).load())
+    with pytest.raises(UserError, match=r"nothing to draw without dataset\.classes"):
+        Arrays(path).drawn(1)
+    for classes in (30, 31):
+        with pytest.raises(UserError, match=f"dataset.classes={classes}: there are 30"):
+            Arrays(path, classes=classes).load()
+    with pytest.raises(UserError, match="dataset.classes=1: expected 2 or more"):
+        Arrays(path, classes=1)
+    with pytest.raises(UserError, match="dataset.draw=-1: expected 0 or more"):
+        Arrays(path, classes=3, draw=-1)
+    with pytest.raises(UserError, match="without gaps"):
+        Arrays(many_classes(tmp_path, y=np.arange(180) % 30 + 1), classes=3).load()
+
+
+@pytest.mark.parametrize("make", [Synthetic, CUB, SUN])
+def test_another_draw_of_a_simulated_data_set_is_another_world(make):
+    start = make(draw=5)
+    assert identity(start.drawn(0).load()) == identity(start.load())
+    other = start.drawn(2).load()
+    assert identity(other) == identity(make(draw=7).load()) != identity(start.load())
+    assert other.drawn is None  # it shares no class with the first
+    assert other.names == start.load().names
+
+
+def test_scenes_of_the_stand_in_are_drawn_within_bounds():
+    data = check_data(SUN(classes=12, min_samples=40, max_samples=100).load(), "sun")
+    sizes = np.bincount(data.y)
+    assert len(sizes) == 12 and sizes.min() >= 40 and sizes.max() <= 100
+    assert data.drawn is None and data.simulated
+    within = SUN(min_samples=40, max_samples=100).load()
+    assert len(np.bincount(within.y)) == 41 and set(data.names.classes) < set(
+        within.names.classes
+    )
+    with pytest.raises(UserError, match="move dataset.min_samples"):
+        SUN(min_samples=1000).load()
+    with pytest.raises(UserError, match="there are 41 classes to draw from"):
+        SUN(classes=41, min_samples=40, max_samples=100).load()
+
+
+def test_keeping_samples_carries_over_all_that_is_said_of_them():
+    data = Data(
+        X=np.arange(8.0).reshape(4, 2),
+        y=np.array([0, 2, 1, 2]),
+        Z=np.eye(4, 2, dtype=bool),
+        visible=np.ones((4, 2), bool),
+        test=np.array([True, False, True, True]),
+        background=np.ones((3, 2)),
+        names=Names(("a", "b"), ("zero", "one", "two")),
+        identity="of all of them",
+    )
+    left = keep_samples(data, np.array([True, True, False, True]))
+    assert left.y.tolist() == [0, 1, 1] and left.names.classes == ("zero", "two")
+    np.testing.assert_array_equal(left.X, data.X[[0, 1, 3]])
+    np.testing.assert_array_equal(left.Z, data.Z[[0, 1, 3]])
+    assert left.visible.shape == (3, 2) and left.test.tolist() == [True, False, True]
+    assert left.background is data.background and left.identity == ""
+
+
+def test_no_two_draws_are_the_same_as_long_as_there_are_others():
+    y = np.repeat(np.arange(5), 3)
+    data = Data(y=y, Z=np.zeros((15, 2), bool), X=np.arange(30.0).reshape(15, 2))
+    seen = set()
+    for draw in range(10):  # five classes have ten pairs
+        drawn = draw_classes(data, np.arange(5), 2, draw)
+        seen.add(tuple(drawn.X[:, 0].tolist()))
+    assert len(seen) == 10
+    with pytest.raises(
+        UserError, match="5 classes have 10 draws of 2, draws=10 at most"
+    ):
+        draw_classes(data, np.arange(5), 2, 10)

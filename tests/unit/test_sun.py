@@ -5,7 +5,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from rsbench.core.data import check_data
+from rsbench.core.data import Drawn, check_data
 from rsbench.datasets import SUN, sun_files
 from rsbench.datasets.sun import PAPER_COUNTS
 from rsbench.datasets.sun_files import UnusableError, object_names, scan, scene_of
@@ -243,11 +243,15 @@ def test_usable_annotations_give_their_names():
     assert object_names(b"<annotation><object><polygon/></object></annotation>") == [""]
 
 
-def load(root, **settings):
+def make(root, **settings):
     vocabulary = str(root.parent / "vocabulary.txt")
     return SUN(
         root=str(root), **{"vocabulary": vocabulary, "background_below": 5, **settings}
-    ).load()
+    )
+
+
+def load(root, **settings):
+    return make(root, **settings).load()
 
 
 def test_a_tree_becomes_scenes_tags_and_counts(make_sun):
@@ -306,6 +310,29 @@ def test_votes_are_the_terms_of_the_tags(make_sun):
         assert {
             term for term, vote in zip(data.names.features, z, strict=True) if vote
         } == marked
+
+
+def test_scenes_are_drawn_by_number_within_bounds(make_sun):
+    root = make_sun()
+    settings = {"classes": 2, "background_below": 3}
+    everything = load(root, background_below=3)
+    assert everything.names.classes == ("abbey", "bar/indoor", "cafe", "dam")
+    start = make(root, **settings, min_samples=10)
+    drawn = set()
+    for number in range(3):
+        data = check_data(start.drawn(number).load(), "sun")
+        assert data.drawn == Drawn(2, 3) and len(set(data.images)) == len(data.y)
+        drawn.add(data.names.classes)
+        for path, c in zip(data.images, data.y, strict=True):
+            assert data.names.classes[c] in path.as_posix()
+        assert len(data.training.y) == len(everything.training.y) == 2
+    assert len(drawn) == 3  # all pairs of the three scenes within the bounds
+    assert load(root, background_below=3, max_samples=10).names.classes == (
+        "bar/indoor",
+        "dam",
+    )
+    with pytest.raises(UserError, match=r"dataset\.classes says how many to draw"):
+        make(root).drawn(1)
 
 
 def test_every_count_of_the_paper_has_its_counterpart(make_sun):
