@@ -15,7 +15,7 @@ from rsbench.checks.assertions import (
 )
 from rsbench.checks.problem import Problem, make_problem
 from rsbench.checks.promise import Make, promise
-from rsbench.core.components import Aggregator, Told
+from rsbench.core.components import Aggregator, Told, told_by
 from rsbench.core.seeds import stream
 
 
@@ -113,12 +113,12 @@ def parts_are_the_whole(make: Make) -> None:
 
 @promise("aggregator")
 def says_what_it_tells(make: Make) -> None:
-    """`told` names what a learner is told by its relevance; where that is nothing,
-    votes have no say."""
+    """`told` names what a learner is told by its relevance: where that is votes, those
+    of samples yet to come have no say, and where it is nothing, none have."""
     problem = make_problem()
     aggregator = fitted(make, problem.Z, problem.y)
-    assert aggregator.told in list(Told), (
-        f"told={aggregator.told!r}, expected one of {', '.join(Told)}"
+    assert aggregator.told in [None, *Told], (
+        f"told={aggregator.told!r}, expected one of {', '.join(Told)}, or None"
     )
     # A method that is told nothing stands among those without annotations in a table.
     if aggregator.told == Told.NOTHING:
@@ -127,6 +127,14 @@ def says_what_it_tells(make: Make) -> None:
             relevance(other, ~problem.Z, problem.y),
             relevance(aggregator, problem.Z, problem.y),
             "it says that it tells nothing, but other votes make other relevance",
+        )
+    if told_by(aggregator) == Told.VOTES:
+        other = fitted(make, ~problem.Z, problem.y)
+        assert_same(
+            relevance(other, problem.Z, problem.y),
+            relevance(aggregator, problem.Z, problem.y),
+            "it says that it tells samples' own votes, but those of the pool that it "
+            "was fitted on make other relevance: told = Told.CLASS_VOTES",
         )
 
 

@@ -6,15 +6,16 @@ from typing import Any
 import numpy as np
 
 from rsbench.checks.assertions import (
+    ComponentError,
     adopted,
     assert_same,
     assert_shape,
     assert_unchanged,
-    call,
     numbers,
 )
 from rsbench.checks.problem import make_problem
 from rsbench.checks.promise import Make, promise
+from rsbench.core import components
 from rsbench.core.components import Corruption
 from rsbench.core.seeds import stream
 
@@ -56,11 +57,14 @@ def is_drawn_by_its_stream(make: Make) -> None:
 
 @promise("corruption")
 def leaves_its_inputs(make: Make) -> None:
-    """It does not change the votes it is given: other methods are to see them too."""
+    """It does not change the votes it is given, nor the labels if it names `y`: other
+    methods are to see them too."""
     for Z in _kinds_of_votes():
         before = Z.copy()
-        corrupted(adopted(make, Corruption), Z)
+        y = make_problem().y
+        corrupted(adopted(make, Corruption), Z, y)
         assert_unchanged(Z, before, "the votes given")
+        assert_unchanged(y, make_problem().y, "the labels given")
 
 
 @promise("corruption")
@@ -75,10 +79,31 @@ def says_whether_it_changes_votes(make: Make) -> None:
         assert_same(votes, Z, "it says that it changes no votes, but", tolerance=0)
 
 
-def corrupted(corruption: Any, Z: np.ndarray) -> np.ndarray:
+@promise("corruption")
+def says_whether_nobody_annotates(make: Make) -> None:
+    """If it says that nobody annotates anything (`is_absent = True`), no vote is
+    left."""
+    # What such a run shows is taken for the method without annotations.
+    if not adopted(make, Corruption).is_absent:
+        return
+    for Z in _kinds_of_votes():
+        left = np.sum(~np.isnan(corrupted(adopted(make, Corruption), Z)))
+        assert left == 0, f"it says that nobody annotates, but {left} votes are left"
+
+
+def corrupted(
+    corruption: Any, Z: np.ndarray, y: np.ndarray | None = None
+) -> np.ndarray:
     """Return the votes as the corruption leaves them."""
+    if y is None:
+        y = make_problem().y
     # Always the same stream, so that only the corruption can make a difference.
-    votes = numbers(call(corruption, "__call__", Z, stream(5, "checks")), "it")
+    rng = stream(5, "checks")
+    try:
+        made = components.corrupted(corruption, Z, y, rng)
+    except Exception as error:
+        raise ComponentError("__call__", error) from error
+    votes = numbers(made, "it")
     assert_shape(votes, Z.shape, "it")
     # As floats, in which any votes can be compared, and NaN be found.
     return votes.astype(np.float64)

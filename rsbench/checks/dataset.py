@@ -5,7 +5,9 @@ import pickle
 import subprocess
 import sys
 
-from rsbench.checks.assertions import adopted, call
+import numpy as np
+
+from rsbench.checks.assertions import ComponentError, adopted, call
 from rsbench.checks.promise import Make, promise
 from rsbench.core.components import Dataset
 from rsbench.core.data import Data, check_data, identity
@@ -52,6 +54,55 @@ def says_whether_it_is_simulated(make: Make) -> None:
     real data."""
     simulated = loaded(make).simulated
     assert isinstance(simulated, bool), f"simulated={simulated!r}, expected a bool"
+
+
+@promise("dataset")
+def draws_by_number(make: Make) -> None:
+    """If there are other draws of its classes (`drawn`), draw 0 is the data set itself,
+    the same number gives the same data and another number other data, all with the same
+    features; `Data.drawn` says how many classes, of how many."""
+    if adopted(make, Dataset).drawn is None:
+        return
+    itself = loaded(make)
+    try:
+        first = _drawn(make, 1)
+    except ComponentError as failed:
+        # One that has nothing to draw, as it is configured, says so.
+        if isinstance(failed.error, UserError):
+            return
+        raise
+    second = _drawn(make, 2)
+    assert identity(_drawn(make, 0)) == identity(itself), (
+        "draw 0 is not the data set itself"
+    )
+    # All methods learn the classes of a draw, wherever and whenever they are run.
+    assert identity(_drawn(make, 1)) == identity(first), "draw 1 is not always the same"
+    different = {identity(itself), identity(first), identity(second)}
+    assert len(different) == 3, "two of the draws 0, 1 and 2 are the same"
+    for draw in (itself, first, second):
+        width = draw.Z.shape[1]
+        assert width == itself.Z.shape[1], (
+            f"a draw has {width} features, another one {itself.Z.shape[1]}"
+        )
+        assert draw.drawn == itself.drawn, (
+            f"a draw says {draw.drawn}, another one {itself.drawn}"
+        )
+        _check_counts(draw)
+
+
+def _drawn(make: Make, number: int) -> Data:
+    """Return the data of a draw."""
+    other = call(adopted(make, Dataset), "drawn", number)
+    return loaded(lambda: other)
+
+
+def _check_counts(data: Data) -> None:
+    """Raise an error unless `Data.drawn` counts the classes that there are."""
+    if data.drawn is None:
+        return
+    classes = len(np.unique(data.y))
+    right = data.drawn.classes == classes <= data.drawn.of
+    assert right, f"it says {data.drawn}, but a draw has {classes} classes"
 
 
 def loaded(make: Make) -> Data:

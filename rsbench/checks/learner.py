@@ -18,7 +18,13 @@ from rsbench.checks.assertions import (
 )
 from rsbench.checks.problem import Problem, make_problem
 from rsbench.checks.promise import Make, promise
-from rsbench.core.components import Learner, adopt, fresh, parameters_of
+from rsbench.core.components import (
+    Learner,
+    adopt,
+    fresh,
+    made_like,
+    parameters_of,
+)
 from rsbench.core.measures import margins
 from rsbench.core.seeds import stream
 from rsbench.core.supervision import rich_supervision
@@ -291,6 +297,59 @@ def weights_give_the_scores(make: Make) -> None:
     )
 
 
+@promise("learner")
+def equals_without_annotations(make: Make) -> None:
+    """If it says what it equals when nobody annotates (`without`), it has the same
+    margins and scores then, to the bit."""
+    # Results of the other learner are taken for its own.
+    for size in (
+        {"dtype": np.float64},
+        {"dtype": np.float32},
+        {"classes": 2},
+        {"classes": 200, "n": 260},
+    ):
+        problem = _without_annotations(make_problem(**size))
+        learner = new_learner(make)
+        if learner.without is None:
+            return
+        other = made_like(learner.without, learner)
+        what = f"without annotations it is not {type(other).__name__}"
+        # Two blocks, since one learner may remember of the first what another does not.
+        for block in (range(30), range(30, len(problem.y))):
+            assert_same(
+                _margins_along(learner, problem, block),
+                _margins_along(other, problem, block),
+                f"{what}: margins along the stream",
+                tolerance=0,
+            )
+        assert_same(
+            scores(learner, problem),
+            scores(other, problem),
+            f"{what}: scores",
+            tolerance=0,
+        )
+
+
+@promise("learner")
+def survives_missing_votes(make: Make) -> None:
+    """If it asks for votes (`annotation`), those that nobody was asked for (NaN) leave
+    its scores finite."""
+    if "annotation" not in wanted(new(make)):
+        return
+    problem = make_problem()
+    votes = problem.Z.astype(np.float64)
+    nobody_asked = np.full_like(votes, np.nan)
+    # As a budget has it, and where some of a sample's features were not visible.
+    every_third = np.arange(len(votes))[:, None] % 3 > 0
+    some_features = stream(4, "checks").random(votes.shape) < 0.3
+    for Z in (
+        nobody_asked,
+        np.where(every_third, np.nan, votes),
+        np.where(some_features, np.nan, votes),
+    ):
+        _check_scores(make, dataclasses.replace(problem, Z=Z))
+
+
 def wanted(learner: Any) -> set[str]:
     """Return what a learner asks for; what no run can give breaks the promise."""
     try:
@@ -417,6 +476,21 @@ def _check_renamed_predictions(
         f"a class gets {shares[worst]:.0%} of the predictions, "
         f"and {renamed_shares[worst]:.0%} with classes renamed"
     )
+
+
+def _without_annotations(problem: Problem) -> Problem:
+    """Return the problem as a learner gets it when nobody annotates anything."""
+    shape = problem.X.shape
+    return dataclasses.replace(
+        problem, R=np.ones(shape), Z=np.full(shape, np.nan, np.float32)
+    )
+
+
+def _margins_along(learner: Any, problem: Problem, block: range) -> np.ndarray:
+    """Return the margins that a run would see, each from before its sample."""
+    if adopt(learner, Learner).prequential is None:
+        return _margins_before(learner, problem, block)
+    return _prequential(learner, problem, slice(block.start, block.stop))
 
 
 def _prequential(learner: Any, problem: Problem, rows: slice) -> np.ndarray:

@@ -4,13 +4,13 @@ A control is a config of the group `control`; `rsbench.cli.effects` sees which m
 each of them can change.
 """
 
-from typing import NamedTuple
+import functools
+from typing import Any, NamedTuple
+
+from rsbench.files.places import CONF
 
 #: What leaves a method as it is.
 NONE = "none"
-
-#: Controls that decide what happens to annotations, and the annotation they choose.
-ANNOTATIONS = {"shuffled": "shuffled", "random": "random"}
 
 
 class Controlled(NamedTuple):
@@ -18,6 +18,25 @@ class Controlled(NamedTuple):
 
     method: str
     control: str
+
+
+@functools.cache
+def annotation_of(control: str) -> str | None:
+    """Return the annotation that a control decides, as its config says.
+
+    None for one that decides something else, or is a config of the user's own.
+    """
+    from omegaconf import OmegaConf
+
+    path = CONF / "control" / f"{control}.yaml"
+    if not path.is_file():
+        return None
+    config: Any = OmegaConf.to_container(OmegaConf.load(path))
+    for default in config.get("defaults", []):
+        # Others are the name of a config alone, such as `_self_`.
+        if isinstance(default, dict) and "override /annotation" in default:
+            return default["override /annotation"]
+    return None
 
 
 def _old_methods() -> dict[str, Controlled]:

@@ -102,6 +102,10 @@ class Dataset(Component):
 
     required = ("load",)
 
+    #: Return the data set of another draw of classes, by its number; draw 0 is the data
+    #: set itself. None where there is nothing to draw.
+    drawn: Callable[[int], "Dataset"] | None = None
+
     def load(self) -> Data:
         """Return the samples, with features or with images to extract them from."""
         raise NotImplementedError
@@ -157,10 +161,25 @@ class Corruption(Component):
 
     #: Whether votes can change at all; if not, they may stay where they are, on disk.
     changes_votes: bool = True
+    #: Whether nobody annotates anything: every vote is NaN, and relevance is one.
+    is_absent: bool = False
 
     def __call__(self, Z: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """Return the training pool's votes as annotators would have given them."""
+        """Return the training pool's votes as annotators would have given them.
+
+        A corruption that names a third argument, `y`, is given the labels too.
+        """
         raise NotImplementedError
+
+
+class Absent(Corruption):
+    """Nobody annotates anything: every vote is NaN, for nobody was asked for it."""
+
+    is_absent = True
+
+    def __call__(self, Z: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """Return no votes, in the shape of those there were."""
+        return np.full(Z.shape, np.nan, np.float32)
 
 
 class Aggregator(Component):
@@ -171,8 +190,9 @@ class Aggregator(Component):
 
     #: Whether NaN, "nobody was asked", reaches it; else such a vote is one not given.
     takes_missing: bool = False
-    #: What a learner is told that learns from its relevance.
-    told: Told = Told.VOTES
+    #: What a learner is told that learns from its relevance. None: what a run gives it,
+    #: which is the whole pool's votes for one that has a `fit` of its own.
+    told: Told | None = None
     #: Fit more of the training pool; for pools that do not fit into memory.
     partial_fit: Callable[[np.ndarray, np.ndarray], Any] | None = None
     #: Take note of samples that have passed; `relevance` is then asked for in parts.
@@ -205,6 +225,22 @@ class Learner(Component):
     prequential: Callable[..., np.ndarray] | None = None
     #: Return the weights, (K, d), if scores are their products with the features alone.
     weights: Callable[[], np.ndarray] | None = None
+    #: What it equals, exactly, when nobody annotates anything; it gets the parameters
+    #: that both have. None: run without annotations, the learner speaks for itself.
+    #: Each class says it for itself; subclasses do not inherit it.
+    without: ClassVar[type | None] = None
+    #: What it is compared with where it can do nothing without annotations.
+    substitute: ClassVar[type | None] = None
+    #: On what scale its scores are: losses are compared only between learners that name
+    #: the same one. Empty: a scale of its own.
+    score_scale: ClassVar[str] = ""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        # Never inherited: a learner that changes anything of Ellipsotron's is rarely
+        # Lean without annotations, and nobody would notice a wrong counterpart.
+        if "without" not in vars(cls):
+            cls.without = None
 
     def partial_fit(
         self, X: np.ndarray, y: np.ndarray, classes: np.ndarray | None = None
@@ -271,6 +307,42 @@ def adopt(component: Any, base: type[Component]) -> Any:
                 f"which {article} {kind} needs"
             )
     return _Adopted(component, base)
+
+
+def corrupted(
+    corruption: Any, Z: np.ndarray, y: np.ndarray, rng: np.random.Generator
+) -> Any:
+    """Return what a corruption makes of the training pool's votes.
+
+    Parameters
+    ----------
+    corruption : Corruption
+        Of whatever class. One that names an argument `y` is given the labels too.
+    Z : array of shape (n, d)
+        The training pool's votes.
+    y : array of shape (n,)
+        Its labels.
+    rng : Generator
+        A random stream for the corruption alone.
+    """
+    if isinstance(corruption, _Adopted):
+        corruption = corruption._component
+    if "y" in inspect.signature(corruption).parameters:
+        return corruption(Z, rng, y=y)
+    return corruption(Z, rng)
+
+
+def told_by(aggregator: Any) -> Told:
+    """Return what a learner is told that learns from an aggregator's relevance."""
+    if aggregator.told is not None:
+        return aggregator.told
+    # One of no base class has a `fit`, since it could not do without.
+    is_given_the_pool = True
+    if isinstance(aggregator, Aggregator):
+        is_given_the_pool = type(aggregator).fit is not Aggregator.fit
+    if is_given_the_pool:
+        return Told.CLASS_VOTES
+    return Told.VOTES
 
 
 def name_of(component: Any) -> str:
@@ -354,6 +426,24 @@ def fresh(component: Any, **changes: Any) -> Any:
                 f"{did_you_mean(name, params)}"
             )
     return type(component)(**{**params, **changes})
+
+
+def made_like(cls: type, component: Any) -> Any:
+    """Return a component of a class, with the parameters that another has too.
+
+    Parameters
+    ----------
+    cls : type
+        Of the new component.
+    component : object
+        Lends its values of the parameters that both have.
+    """
+    known = parameter_names(cls)
+    shared = {}
+    for name, value in parameters_of(component).items():
+        if name in known:
+            shared[name] = value
+    return cls(**shared)
 
 
 def _not_stored(cls: type, name: str) -> NotStoredError:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from rsbench.core.components import Told, name_of
+from rsbench.core.components import Told, name_of, told_by
 from rsbench.core.data import in_blocks, release
 from rsbench.errors import UserError, did_you_mean
 
@@ -56,14 +56,26 @@ def rich_supervision(learner: Any) -> set[str]:
     return asked
 
 
-def what_is_told(learner: Any, aggregator: Any) -> Told:
-    """Return what a method is told of its samples beyond their labels."""
+def what_is_told(learner: Any, aggregator: Any, is_absent: bool = False) -> Told:
+    """Return what a method is told of its samples beyond their labels.
+
+    Parameters
+    ----------
+    learner, aggregator : objects
+        The method.
+    is_absent : bool
+        Whether nobody annotates anything.
+    """
     asked = rich_supervision(learner)
-    if "annotation" in asked:
-        return Told.VOTES
+    if is_absent:
+        return Told.NOTHING
+    by_relevance = Told.NOTHING
     if "relevance" in asked:
-        return aggregator.told
-    return Told.NOTHING
+        by_relevance = told_by(aggregator)
+    # Relevance may say more than the votes that a learner asks for beside it.
+    if "annotation" in asked and by_relevance is not Told.CLASS_VOTES:
+        return Told.VOTES
+    return by_relevance
 
 
 class Supervision:
@@ -78,14 +90,17 @@ class Supervision:
         pool in parts; one that has `see` is asked for relevance block by block and told
         what has passed; any other gets all of it at once.
     Z : array of shape (n, d)
-        Votes of all samples. NaN, a vote that nobody was asked for, is one not given,
-        but for aggregators that say `takes_missing`.
+        Votes of all samples; NaN is a vote that nobody was asked for. Aggregators get
+        zero for it, unless they say `takes_missing`.
     y : array of shape (n,)
         Classes of all samples.
     pool : array of int
         The training pool's samples.
     order : array of int
         The stream's samples, in order.
+    is_absent : bool
+        Whether nobody annotates anything. Relevance is then one, without asking the
+        aggregator.
     """
 
     def __init__(
@@ -96,6 +111,7 @@ class Supervision:
         y: np.ndarray,
         pool: np.ndarray,
         order: np.ndarray,
+        is_absent: bool = False,
     ):
         self.wanted = wanted
         self._Z = Z
@@ -106,7 +122,8 @@ class Supervision:
         self._whole: np.ndarray | None = None
         # What `see` keeps is this copy's alone: the caller may use its own again.
         self._aggregator = copy.copy(aggregator)
-        if "relevance" in wanted:
+        self._is_absent = is_absent
+        if "relevance" in wanted and not is_absent:
             self._fit(pool)
             if self._aggregator.see is None:
                 self._whole = self._relevance(order)
@@ -118,8 +135,11 @@ class Supervision:
         self._passed += n
         given = {}
         if "annotation" in self.wanted:
-            given["annotation"] = self._votes(block, with_missing=False)
-        if self._whole is not None:
+            # With NaN, which tells "nobody was asked" from "nothing was marked".
+            given["annotation"] = self._votes(block, with_missing=True)
+        if "relevance" in self.wanted and self._is_absent:
+            given["relevance"] = np.ones((len(block), self._Z.shape[1]))
+        elif self._whole is not None:
             given["relevance"] = self._whole[rows]
         elif "relevance" in self.wanted:
             given["relevance"] = self._relevance(block)

@@ -15,3 +15,22 @@ class Shuffled(Corruption):
     def __call__(self, Z: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Return the rows of votes in random order."""
         return Z[rng.permutation(len(Z))]
+
+
+class ShuffledWithinClass(Corruption):
+    """Deal whole annotations out anew within each class.
+
+    How often a class's samples have each feature marked stays the same. What is lost
+    is a sample's own why, and what is left is a description of its class.
+    """
+
+    def __call__(  # type: ignore[override]  # it names `y`, and so is given it
+        self, Z: np.ndarray, rng: np.random.Generator, y: np.ndarray
+    ) -> np.ndarray:
+        """Return the rows of votes in random order, each still in its class."""
+        # Both orders are by class: rows of one class stand in the same places.
+        in_order = np.argsort(y, kind="stable")
+        at_random = np.lexsort((rng.random(len(y)), y))
+        dealt = np.empty_like(Z)
+        dealt[in_order] = Z[at_random]
+        return dealt

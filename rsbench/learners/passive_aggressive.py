@@ -12,7 +12,7 @@ Visotsky, Atzmon, Chechik, "Few-Shot Learning with Per-Sample Rich Supervision",
 (Eq. 5 and Eqs. 7-8); Crammer et al., "Online Passive-Aggressive Algorithms", JMLR 2006.
 """
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -42,6 +42,9 @@ class PassiveAggressive(LinearLearner):
     ----------
     Crammer et al., "Online Passive-Aggressive Algorithms", JMLR 2006.
     """
+
+    # A margin of one is what every step asks for, so that losses can be compared.
+    score_scale = "hinge"
 
     def __init__(self, C: float = 1.0, variant: Variant = "pa2"):
         self.C = C
@@ -127,10 +130,16 @@ class FeatureScaling(RelevanceLearner, PassiveAggressive):
            [-0.4,  0.4]])
     """
 
+    without: ClassVar = Lean
+
     def score_vector(self, X: np.ndarray, R: np.ndarray) -> np.ndarray:
+        if _is_one(R):
+            return X
         return R * X
 
     def step_vector(self, X: np.ndarray, R: np.ndarray) -> np.ndarray:
+        if _is_one(R):
+            return X
         return R * X
 
 
@@ -162,6 +171,19 @@ class Ellipsotron(RelevanceLearner, PassiveAggressive):
            [-0.4 ,  0.72]])
     """
 
+    without: ClassVar = Lean
+
     def step_vector(self, X: np.ndarray, R: np.ndarray) -> np.ndarray:
+        if _is_one(R):
+            return X
         # In double precision: the square of 1e-30 would be zero in single.
         return np.square(R, dtype=np.float64) * X
+
+
+def _is_one(R: np.ndarray) -> bool:
+    """Tell whether every feature of every sample counts in full.
+
+    Samples are then taken as they are, and not multiplied by one: their products would
+    be in double precision, and no longer Lean's to the bit.
+    """
+    return bool((R == 1).all())

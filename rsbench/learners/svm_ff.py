@@ -4,23 +4,28 @@ Our reading of Poulis & Dasgupta, "Learning with Feature Feedback", AISTATS 2017
 exact parameterisation was not at hand: a feature that any training annotation marked
 keeps its scale, the others are scaled by `irrelevant`. The diagonal belongs to the
 model, so it scales test samples too; it never depends on a test sample's annotation.
+
+A vote of NaN is one that nobody was asked for, and says nothing: a feature is scaled
+once somebody was asked about it and nobody has marked it. So before the first
+annotation of a stream nothing is scaled, and samples without annotation change nothing.
 """
 
 import warnings
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from rsbench.errors import check_positive
 from rsbench.learners.base import Learner
 from rsbench.learners.engine import learn
-from rsbench.learners.passive_aggressive import PassiveAggressive, Variant
+from rsbench.learners.passive_aggressive import Lean, PassiveAggressive, Variant
 
 
 class _SharedScale(Learner):
     """Learn with the diagonal that the annotations seen so far define."""
 
     marked_: np.ndarray
+    asked_: np.ndarray
     irrelevant: float
 
     def fit(self, X: np.ndarray, y: np.ndarray, *, annotation: Any = None) -> Self:
@@ -33,7 +38,8 @@ class _SharedScale(Learner):
         y : array of shape (n,)
             Labels, of at least two classes.
         annotation : array of shape (n, d), optional
-            Votes: above zero for features that somebody marked.
+            Votes: above zero for features that somebody marked, NaN where nobody was
+            asked; nobody was asked for anything if there is none.
 
         Returns
         -------
@@ -61,7 +67,8 @@ class _SharedScale(Learner):
         classes : array of shape (K,), optional
             All labels there are; needed at the first call.
         annotation : array of shape (n, d), optional
-            Votes: above zero for features that somebody marked.
+            Votes: above zero for features that somebody marked, NaN where nobody was
+            asked; nobody was asked for anything if there is none.
 
         Returns
         -------
@@ -79,24 +86,34 @@ class _SharedScale(Learner):
     def _init(self, n_classes: int, X: np.ndarray) -> None:
         super()._init(n_classes, X)
         self.marked_ = np.zeros(X.shape[1], bool)
+        self.asked_ = np.zeros(X.shape[1], bool)
 
-    def _scale(self, marked: np.ndarray) -> np.ndarray:
-        """Return the diagonal: one for marked features, less for others."""
-        return np.where(marked, 1.0, self.irrelevant)
+    def _is_annotated(self) -> bool:
+        """Tell whether anybody was asked for anything so far."""
+        return bool(self.asked_.any())
 
-    def _see(self, X: np.ndarray, annotation: Any) -> np.ndarray:
-        """Take note of annotations; return what was marked by each row's end, (n, d).
+    def _scale(self, marked: np.ndarray, asked: np.ndarray) -> np.ndarray:
+        """Return the diagonal: less for features asked about that nobody marked."""
+        return np.where(marked | ~asked, 1.0, self.irrelevant)
 
-        Without annotations nothing is scaled: all features count as marked.
+    def _see(self, X: np.ndarray, annotation: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Take note of annotations.
+
+        Returns
+        -------
+        marked, asked : ndarray of shape (n + 1, d), bool
+            What was marked, and asked about, before the first row and by each one's
+            end.
         """
         if annotation is None:
-            marked = np.ones(X.shape, bool)
+            votes = np.full(X.shape, np.nan)
         else:
-            votes = self._check_rows(annotation, X, "annotation")
-            so_far = np.vstack([self.marked_, votes > 0])
-            marked = np.logical_or.accumulate(so_far)[1:]
+            votes = self._check_rows(annotation, X, "annotation", may_be_missing=True)
+        marked = np.logical_or.accumulate(np.vstack([self.marked_, votes > 0]))
+        asked = np.logical_or.accumulate(np.vstack([self.asked_, ~np.isnan(votes)]))
         self.marked_ = marked[-1]
-        return marked
+        self.asked_ = asked[-1]
+        return marked, asked
 
 
 class SVMFF(_SharedScale, PassiveAggressive):
@@ -109,7 +126,7 @@ class SVMFF(_SharedScale, PassiveAggressive):
     variant : {"pa", "pa1", "pa2"}
         PA, PA-I or PA-II.
     irrelevant : float
-        Scale of features that no annotation has marked yet.
+        Scale of features that annotators were asked about and have not marked yet.
 
     Attributes
     ----------
@@ -117,6 +134,8 @@ class SVMFF(_SharedScale, PassiveAggressive):
         The weights of scaled features.
     marked_ : ndarray of shape (d,), bool
         The features that annotations have marked so far.
+    asked_ : ndarray of shape (d,), bool
+        The features that anybody was asked about so far.
 
     References
     ----------
@@ -129,6 +148,8 @@ class SVMFF(_SharedScale, PassiveAggressive):
     >>> SVMFF().fit(X, np.array([0, 1]), annotation=Z).marked_
     array([ True, False])
     """
+
+    without: ClassVar = Lean
 
     def __init__(
         self, C: float = 1.0, variant: Variant = "pa2", irrelevant: float = 0.1
@@ -165,20 +186,26 @@ class SVMFF(_SharedScale, PassiveAggressive):
         self, X: np.ndarray, y: np.ndarray, annotation: Any = None
     ) -> np.ndarray:
         """Learn from checked samples; return the margin of each before its update."""
-        marked_before_block = self.marked_
-        marked = self._see(X, annotation)
-        scaled = self._scale(marked) * X
+        marked, asked = self._see(X, annotation)
+        # As Lean does, to the bit: products with one would be in double precision.
+        if not self._is_annotated():
+            return learn(self.coef_, y, X, X, X, self.tau)
+        scaled = self._scale(marked[1:], asked[1:]) * X
         # A prediction knows only the annotations of earlier samples.
-        marked_earlier = np.vstack([marked_before_block, marked[:-1]])
-        shown = self._scale(marked_earlier) * X
+        shown = self._scale(marked[:-1], asked[:-1]) * X
         return learn(self.coef_, y, scaled, scaled, shown, self.tau)
 
+    def weights(self) -> np.ndarray:
+        """Return the weights, (K, d); their products with features are the scores."""
+        if not self._is_annotated():
+            return self.coef_
+        return self._scale(self.marked_, self.asked_) * self.coef_
+
     def _scores(self, X: np.ndarray) -> np.ndarray:
-        scale = self._scale(self.marked_)
         # Scale whichever is smaller.
-        if len(X) < len(self.coef_):
-            return (scale * X) @ self.coef_.T
-        return X @ (scale * self.coef_).T
+        if self._is_annotated() and len(X) < len(self.coef_):
+            return (self._scale(self.marked_, self.asked_) * X) @ self.coef_.T
+        return X @ self.weights().T
 
 
 class SVMFFBatch(_SharedScale):
@@ -193,7 +220,7 @@ class SVMFFBatch(_SharedScale):
     C : float
         Inverse regularisation of the SVM.
     irrelevant : float
-        Scale of features that no annotation has marked yet.
+        Scale of features that annotators were asked about and have not marked yet.
     random_state : int or None
         Seed of the solver; a run sets it.
 
@@ -205,6 +232,8 @@ class SVMFFBatch(_SharedScale):
         The constant score of classes that have no weights.
     marked_ : ndarray of shape (d,), bool
         The features that annotations have marked so far.
+    asked_ : ndarray of shape (d,), bool
+        The features that anybody was asked about so far.
     X_seen_, y_seen_ : ndarray
         All samples so far, and their labels as positions in `classes_`.
 
@@ -267,7 +296,7 @@ class SVMFFBatch(_SharedScale):
             warnings.filterwarnings(
                 "ignore", message="The number of unique classes is greater than 50%"
             )
-            svm.fit(self._scale(self.marked_) * self.X_seen_, self.y_seen_)
+            svm.fit(self._scaled(self.X_seen_), self.y_seen_)
         self.intercept_[seen] = 0.0
         if len(seen) == 2:
             # One machine tells two classes apart: half of it for each.
@@ -276,4 +305,8 @@ class SVMFFBatch(_SharedScale):
             self.coef_[seen] = svm.coef_
 
     def _scores(self, X: np.ndarray) -> np.ndarray:
-        return (self._scale(self.marked_) * X) @ self.coef_.T + self.intercept_
+        return self._scaled(X) @ self.coef_.T + self.intercept_
+
+    def _scaled(self, X: np.ndarray) -> np.ndarray:
+        """Return samples as all annotations so far scale them."""
+        return self._scale(self.marked_, self.asked_) * X

@@ -36,7 +36,7 @@ def rsbench_protocols() -> dict[str, type]:
 
 @hookspec
 def rsbench_corruptions() -> dict[str, type]:
-    """Offer changes of votes, for `annotation=NAME`: called with `(Z, rng)`."""
+    """Offer changes of votes, for `annotation=NAME`; `y` for those that name it."""
     raise NotImplementedError
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from rsbench.aggregators import ClassSoft, ClassThreshold, CrossClasses, Ones, Sample
-from rsbench.core.components import Told
+from rsbench.core.components import Aggregator, Told, adopt, told_by
 from rsbench.errors import UserError
 
 EPS = 1e-10
@@ -196,11 +196,31 @@ def test_theta_must_be_a_number_from_zero_on(theta):
 
 
 def test_a_learner_is_told_what_its_relevance_was_made_of():
-    assert Ones().told == Told.NOTHING
-    assert Sample().told == Told.VOTES
+    assert told_by(Ones()) == Told.NOTHING
+    assert told_by(Sample()) == Told.VOTES
     for make in ALL[1:]:
-        assert make(scope="teacher").told == Told.CLASS_VOTES
-        assert make(scope="seen").told == Told.VOTES
+        assert told_by(make(scope="teacher")) == Told.CLASS_VOTES
+        assert told_by(make(scope="seen")) == Told.VOTES
+
+
+def test_an_aggregator_that_is_fitted_on_the_pool_tells_class_votes_whoever_wrote_it():
+    class Derived(Aggregator):
+        def fit(self, Z, y):
+            return self
+
+    class Bare:
+        def fit(self, Z, y):
+            return self
+
+        def relevance(self, Z, y):
+            return np.ones(np.shape(Z))
+
+    class Declared(Derived):
+        told = Told.VOTES
+
+    assert told_by(Derived()) == Told.CLASS_VOTES
+    assert told_by(adopt(Bare(), Aggregator)) == Told.CLASS_VOTES
+    assert told_by(Declared()) == Told.VOTES
 
 
 def test_what_a_copy_sees_is_its_own():

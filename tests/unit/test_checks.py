@@ -13,12 +13,18 @@ import pytest
 from rsbench import checks
 from rsbench.aggregators import ClassSoft, Ones, Sample
 from rsbench.cli import scaffold
-from rsbench.core.components import Learner, Told
-from rsbench.core.data import Data
+from rsbench.core.components import Absent, Learner, Told, fresh
+from rsbench.core.data import Data, Drawn, keep_samples
 from rsbench.corruptions import Full, Noisy, Shuffled
 from rsbench.datasets import Synthetic
 from rsbench.errors import UserError
-from rsbench.learners import Ellipsotron, Lean, RelevanceLearner
+from rsbench.learners import (
+    SVMFF,
+    Ellipsotron,
+    Lean,
+    PassiveAggressive,
+    RelevanceLearner,
+)
 from rsbench.plugins import kinds, registry
 from rsbench.preprocessors import Center
 from rsbench.protocols import PerClass
@@ -141,7 +147,7 @@ class MarksAlone(Learner):
         if self.marks is None:
             self.marks = np.zeros((len(classes), X.shape[1]))
             self.counts = np.ones(len(classes))
-        np.add.at(self.marks, y, np.asarray(annotation, float))
+        np.add.at(self.marks, y, np.nan_to_num(np.asarray(annotation, float)))
         np.add.at(self.counts, y, 1)
         return self
 
@@ -212,9 +218,40 @@ def drop_the_first_feature(Z, rng):
     return dropped
 
 
+def mark_whole_classes(Z, rng, y):
+    """Right: a corruption that names `y` is given the labels."""
+    of_chosen = rng.random(y.max() + 1)[y] < 0.5
+    return np.where(of_chosen[:, None] & ~np.isnan(Z), np.ones((), Z.dtype), Z)
+
+
+class SomeOfTheClasses:
+    """Right, of no base class: eight of twenty classes, by the number of the draw."""
+
+    def __init__(self, draw: int = 0):
+        self.draw = draw
+
+    def load(self):
+        data = Synthetic().load()
+        chosen = np.random.default_rng(self.draw).permutation(20)[:8]
+        left = keep_samples(data, np.isin(data.y, chosen))
+        return dataclasses.replace(left, drawn=Drawn(8, 20))
+
+    def drawn(self, number):
+        return type(self)(self.draw + number)
+
+
+class LeanInDisguise(RelevanceLearner, PassiveAggressive):
+    """Right: relevance changes nothing, and so it is Lean."""
+
+    without = Lean
+
+
 @pytest.mark.parametrize(
     ("kind", "make"),
     [
+        ("corruption", lambda: mark_whole_classes),
+        ("dataset", SomeOfTheClasses),
+        ("learner", LeanInDisguise),
         ("learner", Step),
         ("learner", Dropped),
         ("learner", OwnGenerator),
@@ -488,6 +525,51 @@ class KeepsABias(Step):
         return self.weights_
 
 
+@wrong(
+    "learner",
+    "equals_without_annotations",
+    "without annotations it is not Lean: margins along the stream: .* values differ",
+)
+class StepsTwice(Ellipsotron):
+    """Relevance of one still doubles its steps."""
+
+    without = Lean
+
+    def step_vector(self, X, R):
+        return 2 * super().step_vector(X, R)
+
+
+@wrong("learner", "equals_without_annotations", "it is not Lean: margins")
+class TakesSilenceForANo(SVMFF):
+    """Nobody was asked, and it hears that nothing matters."""
+
+    without = Lean
+
+    def partial_fit(self, X, y, classes=None, *, annotation=None):
+        return super().partial_fit(X, y, classes, annotation=np.nan_to_num(annotation))
+
+
+@wrong("learner", "equals_without_annotations", "it is not Lean: scores")
+class AddsTheMeanInTheEnd(LeanInDisguise):
+    """Margins along the stream are Lean's; what is tested is not."""
+
+    without = Lean
+    prequential = LeanInDisguise.prequential
+
+    def decision_function(self, X):
+        return super().decision_function(X) + 1e-9 * X[:, :1].mean()
+
+
+@wrong("learner", "survives_missing_votes", "of 240 scores are not finite")
+class CountsWhatNobodySaid(MarksAlone):
+    """NaN, once added, never goes away."""
+
+    def partial_fit(self, X, y, classes=None, *, annotation=None):
+        super().partial_fit(X, y, classes, annotation=annotation)
+        np.add.at(self.marks, y, 0.0 * np.asarray(annotation, float))
+        return self
+
+
 class Marked:
     """An aggregator of no base class."""
 
@@ -599,6 +681,11 @@ class Whispers(Sample):
     told = Told.NOTHING
 
 
+@wrong("aggregator", "says_what_it_tells", "but those of the pool that it was fitted")
+class CountsThePoolInSecret(ClassSoft):
+    told = Told.VOTES
+
+
 @wrong("aggregator", "says_what_it_tells", "told='all', expected one of nothing, votes")
 class TellsAll(Ones):
     told = "all"
@@ -643,6 +730,21 @@ class Denies(Noisy):
 
     def __init__(self):
         super().__init__(miss=0.5)
+
+
+@wrong("corruption", "leaves_its_inputs", "the labels given were changed")
+class Relabelled(Full):
+    def __call__(self, Z, rng, y):
+        y[0] = 3
+        return Z
+
+
+@wrong("corruption", "says_whether_nobody_annotates", "annotates, but 6 votes are left")
+class SparesTheFirst(Absent):
+    def __call__(self, Z, rng):
+        votes = super().__call__(Z, rng)
+        votes[0] = np.nan_to_num(Z[0])
+        return votes
 
 
 @wrong("preprocessor", "keeps_the_shape", r"gave shape \(59, 6\), expected \(60, 6\)")
@@ -815,6 +917,47 @@ class Drifts:
 class Unsure:
     def load(self):
         return dataclasses.replace(Synthetic().load(), simulated=None)
+
+
+@wrong("dataset", "draws_by_number", "two of the draws 0, 1 and 2 are the same")
+class DrawsOnceAndForAll(Synthetic):
+    def drawn(self, number):
+        return self
+
+
+@wrong("dataset", "draws_by_number", "draw 0 is not the data set itself")
+class CountsDrawsFromOne(Synthetic):
+    def drawn(self, number):
+        return fresh(self, draw=self.draw + number + 1)
+
+
+@wrong("dataset", "draws_by_number", "draw 1 is not always the same")
+class DrawsBlindly(Synthetic):
+    def drawn(self, number):
+        luck = int(np.random.default_rng().integers(10**6))
+        return fresh(self, draw=luck if number else 0)
+
+
+@wrong("dataset", "draws_by_number", "a draw has 104 features, another one 96")
+class GrowsFeatures(Synthetic):
+    def drawn(self, number):
+        return fresh(self, draw=number, groups=self.groups + number)
+
+
+@wrong("dataset", "draws_by_number", r"Drawn\(classes=8, of=20\), but .* 7 classes")
+class LosesAClass(SomeOfTheClasses):
+    def load(self):
+        data = super().load()
+        return keep_samples(data, data.y < 7)
+
+
+@wrong("dataset", "draws_by_number", "a draw says .*, another one Drawn")
+class ForgetsHowManyThereWere(SomeOfTheClasses):
+    def load(self):
+        data = super().load()
+        if self.draw == 0:
+            return data
+        return dataclasses.replace(data, drawn=None)
 
 
 @wrong("extractor", "gives_features_or_says_why_not", "extract returned no features")

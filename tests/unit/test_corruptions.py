@@ -5,20 +5,24 @@ import dataclasses
 import numpy as np
 import pytest
 
-from rsbench.aggregators import ClassSoft, Sample
+from rsbench.aggregators import ClassSoft, ClassThreshold, CrossClasses, Sample
+from rsbench.core.components import Corruption, adopt, corrupted
 from rsbench.core.experiment import Setup, run_seed
 from rsbench.core.seeds import stream
 from rsbench.corruptions import (
+    Absent,
     Budget,
     Full,
     Noisy,
     Random,
     Shuffled,
+    ShuffledWithinClass,
+    Uniform,
     rsbench_corruptions,
 )
 from rsbench.datasets import Synthetic
 from rsbench.errors import UserError
-from rsbench.learners import Ellipsotron, Lean
+from rsbench.learners import Ellipsotron, FeatureScaling, Lean
 from rsbench.preprocessors import Identity
 from rsbench.protocols import PerClass
 
@@ -30,10 +34,9 @@ def Z(rng):
 
 def test_full_changes_nothing_and_says_so(Z, rng):
     assert Full()(Z, rng) is Z
-    changing = [
-        name for name, cls in rsbench_corruptions().items() if cls.changes_votes
-    ]
-    assert changing == ["shuffled", "random", "budget", "noisy"]
+    offered = rsbench_corruptions()
+    unchanging = [name for name in offered if not offered[name].changes_votes]
+    assert unchanging == ["full"]
 
 
 def test_shuffled_keeps_every_annotation_whole(Z, rng):
@@ -42,6 +45,44 @@ def test_shuffled_keeps_every_annotation_whole(Z, rng):
         sorted(map(bytes, dealt)) == sorted(map(bytes, Z))
         and (dealt != Z).any(axis=1).mean() > 0.9
     )
+
+
+def test_shuffled_within_class_leaves_every_class_its_annotations(Z, rng):
+    y = rng.integers(5, size=len(Z))
+    dealt = ShuffledWithinClass()(Z, rng, y)
+    assert dealt.dtype == bool and (dealt != Z).any(axis=1).mean() > 0.9
+    for c in range(5):
+        assert sorted(map(bytes, dealt[y == c])) == sorted(map(bytes, Z[y == c]))
+    alone = np.arange(len(Z))  # every class has one sample, and keeps its annotation
+    np.testing.assert_array_equal(ShuffledWithinClass()(Z, rng, alone), Z)
+
+
+def test_absent_leaves_no_vote_and_says_so(Z, rng):
+    assert np.isnan(Absent()(Z, rng)).all() and Absent()(Z, rng).shape == Z.shape
+    offered = rsbench_corruptions()
+    assert [name for name in offered if offered[name].is_absent] == ["absent"]
+
+
+def test_uniform_marks_everything_that_could_be_marked(Z, rng):
+    assert Uniform()(Z, rng).all() and Uniform()(Z, rng).dtype == bool
+    graded = np.where(Z, 0.5, np.nan)
+    np.testing.assert_array_equal(Uniform()(graded, rng), np.where(Z, 1.0, np.nan))
+
+
+def test_a_corruption_gets_labels_if_it_names_them(Z, rng):
+    y = rng.integers(5, size=len(Z))
+
+    def of_the_first_class(Z, rng, y):
+        return Z & (y == 0)[:, None]
+
+    def as_they_are(Z, rng):
+        return Z
+
+    for corruption in (of_the_first_class, adopt(of_the_first_class, Corruption)):
+        assert not corrupted(corruption, Z, y, rng)[y > 0].any()
+    assert corrupted(adopt(as_they_are, Corruption), Z, y, rng) is Z
+    dealt = corrupted(ShuffledWithinClass(), Z, y, rng)
+    np.testing.assert_array_equal(dealt[y == 1].sum(axis=0), Z[y == 1].sum(axis=0))
 
 
 def test_random_keeps_the_number_of_marks(Z, rng):
@@ -95,9 +136,12 @@ def test_noise_loses_and_adds_marks_at_its_rates(Z, rng):
 def test_votes_that_could_not_be_given_stay_so_and_inputs_are_untouched(make, Z, rng):
     votes = np.where(rng.random(Z.shape) < 0.2, np.nan, Z)
     before = votes.copy()
-    made = make()(votes, rng)
+    made = corrupted(make(), votes, np.arange(len(votes)) % 7, rng)
     np.testing.assert_array_equal(votes, before)
-    np.testing.assert_array_equal(np.isnan(made).sum(), np.isnan(votes).sum())
+    given = np.sum(~np.isnan(votes))
+    if make.is_absent:
+        given = 0
+    assert np.sum(~np.isnan(made)) == given
 
 
 @pytest.mark.parametrize("bad", [{"marks": 0}, {"samples": 1.5}, {"samples": -0.1}])
@@ -134,11 +178,21 @@ def test_corruptions_change_rich_learners_and_leave_lean_alone(corruption):
 
 
 def test_nobody_annotated_is_lean():
-    np.testing.assert_allclose(
-        losses(Ellipsotron(), Budget(samples=0.0)),
-        losses(Lean(), Full()),
-        rtol=1e-5,
-    )  # features are in single precision
+    lean = losses(Lean(), Full())
+    for nobody in (Absent(), Budget(samples=0.0)):
+        assert losses(Ellipsotron(), nobody) == lean
+        assert losses(FeatureScaling(), nobody) == lean
+
+
+@pytest.mark.parametrize(
+    "aggregator",
+    [ClassSoft(), ClassSoft(scope="seen"), ClassThreshold(theta=1), CrossClasses()],
+)
+def test_no_aggregator_tells_anything_when_nobody_annotates(aggregator):
+    setup = few_shot(Ellipsotron(), Absent())
+    setup = dataclasses.replace(setup, aggregator=aggregator)
+    lean = run_seed(few_shot(Lean(), Full()), Synthetic().load(), 0)
+    assert run_seed(setup, Synthetic().load(), 0).rows == lean.rows
 
 
 def test_test_samples_annotations_are_never_dealt_out():

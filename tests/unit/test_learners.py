@@ -294,7 +294,7 @@ def test_a_changed_partial_fit_changes_fit_and_ends_the_inherited_shortcut(rng):
     assert Twice().fit(X, y).weights() is not None  # scores are as they were
 
 
-@pytest.mark.parametrize("learner", [Lean, FeatureScaling, Ellipsotron])
+@pytest.mark.parametrize("learner", [Lean, FeatureScaling, Ellipsotron, SVMFF])
 def test_weights_are_what_scores_are_made_of(learner, rng):
     X, y, R = problem(rng)
     fitted = learner().fit(X, y, **rich(learner, R, R > 0.5))
@@ -306,7 +306,7 @@ def test_learners_with_scores_of_their_own_have_no_plain_weights():
         def decision_function(self, X):
             return super().decision_function(X) + 1
 
-    for learner in (SVMFF, SVMFFBatch, Biased):
+    for learner in (SVMFFBatch, Biased):
         assert learner.weights is None
     assert SVMFF.prequential is not None  # it brings its own
 
@@ -332,11 +332,104 @@ def test_svm_ff_scales_by_the_features_marked_so_far():
     np.testing.assert_allclose(learner.decision_function(X), expected)
 
 
-def test_svm_ff_without_annotation_is_lean(rng):
-    X, y, _ = problem(rng)
+#: Classes, features and samples, for every way that the engine has: the plain loop,
+#: blocks of small and large weights, and bounds.
+SHAPES = [
+    (2, 3, 40),
+    (3, 1, 5),
+    (20, 96, 200),
+    (50, 312, 120),
+    (150, 700, 64),
+    (5, 4000, 60),
+    (300, 1000, 100),
+    (1000, 1200, 80),
+]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("learner", [FeatureScaling, Ellipsotron, SVMFF])
+def test_without_annotations_a_learner_is_lean_to_the_bit(learner, shape, dtype, rng):
+    classes, d, n = shape
+    X = (rng.random((n, d)) - 0.3).astype(dtype)
+    y = rng.integers(classes, size=n)
+    lean = Lean(C=0.5)
+    rich_learner = learner(C=0.5)
+    nothing = {"relevance": np.ones((n, d))}
+    if learner is SVMFF:
+        nothing = {"annotation": np.full((n, d), np.nan, np.float32)}
+    for part in (slice(0, n // 2), slice(n // 2, n)):
+        told = {name: rows[part] for name, rows in nothing.items()}
+        np.testing.assert_array_equal(
+            rich_learner.prequential(X[part], y[part], np.arange(classes), **told),
+            lean.prequential(X[part], y[part], np.arange(classes)),
+        )
+    np.testing.assert_array_equal(rich_learner.weights(), lean.weights())
+    assert rich_learner.weights().dtype == dtype
     np.testing.assert_array_equal(
-        SVMFF().fit(X, y).decision_function(X), Lean().fit(X, y).decision_function(X)
+        rich_learner.decision_function(X), lean.decision_function(X)
     )
+
+
+def test_what_a_learner_is_without_annotations_is_not_inherited():
+    class Bolder(Ellipsotron):
+        def tau(self, loss, squared_norm):
+            return 2 * super().tau(loss, squared_norm)
+
+    assert Ellipsotron.without is FeatureScaling.without is SVMFF.without is Lean
+    assert Bolder.without is Lean.without is SVMFFBatch.without is None
+
+
+def test_margins_of_the_passive_aggressive_family_are_of_one_scale():
+    family = [Lean, FeatureScaling, Ellipsotron, SVMFF]
+    assert {learner.score_scale for learner in family} == {"hinge"}
+    assert SVMFFBatch.score_scale == ""
+
+
+@pytest.mark.parametrize("learner", [SVMFF, SVMFFBatch])
+def test_not_asked_is_told_from_nothing_marked(learner, rng):
+    X, y, _ = problem(rng)
+    never_asked = np.full(X.shape, np.nan)
+    nothing_marked = np.zeros(X.shape)
+    plain = learner().fit(X, y)
+    np.testing.assert_array_equal(
+        learner().fit(X, y, annotation=never_asked).decision_function(X),
+        plain.decision_function(X),
+    )
+    scaled = learner().fit(X, y, annotation=nothing_marked)
+    assert not np.allclose(scaled.decision_function(X), plain.decision_function(X))
+
+
+def test_svm_ff_scales_nothing_before_the_first_annotation(rng):
+    X, y, R = problem(rng)
+    Z = (R > 0.5).astype(float)
+    Z[:30] = np.nan
+    learner = SVMFF().partial_fit(X[:30], y[:30], np.arange(4), annotation=Z[:30])
+    lean = Lean().partial_fit(X[:30], y[:30], np.arange(4))
+    np.testing.assert_array_equal(learner.coef_, lean.coef_)
+    learner.partial_fit(X[30:31], y[30:31], annotation=Z[30:31])
+    assert learner.marked_.tolist() == (Z[30] == 1).tolist()
+    scale = np.where(Z[30] == 1, 1.0, 0.1)
+    np.testing.assert_allclose(learner.weights(), scale * learner.coef_)
+
+
+def test_a_sample_without_annotation_changes_no_scale(rng):
+    X, y, R = problem(rng)
+    Z = (R > 0.5).astype(float)
+    Z[20:] = np.nan
+    learner = SVMFF().fit(X, y, annotation=Z)
+    np.testing.assert_array_equal(learner.marked_, (Z[:20] > 0).any(axis=0))
+    without_any = SVMFF().partial_fit(X[:20], y[:20], np.arange(4), annotation=Z[:20])
+    without_any.partial_fit(X[20:], y[20:])
+    np.testing.assert_allclose(without_any.coef_, learner.coef_)
+
+
+def test_a_feature_that_nobody_was_asked_about_keeps_its_scale():
+    X = np.ones((2, 3))
+    Z = np.array([[1, 0, np.nan], [0, 0, np.nan]])
+    learner = SVMFF(irrelevant=0.5).fit(X, np.array([0, 1]), annotation=Z)
+    assert learner.asked_.tolist() == [True, True, False]
+    np.testing.assert_allclose(learner.weights(), learner.coef_ * [1, 0.5, 1])
 
 
 def test_svm_ff_batch_is_a_linear_svm_on_scaled_features(rng):
@@ -659,6 +752,9 @@ def test_wrong_rich_supervision_is_refused(rng):
     R[3, 2] = np.nan
     with pytest.raises(ValueError, match="relevance contains NaN"):
         Ellipsotron().fit(X, y, relevance=R)
+    R[3, 2] = np.inf
+    with pytest.raises(ValueError, match="annotation contains NaN or infinity"):
+        SVMFF().fit(X, y, annotation=R)
 
 
 def test_labels_outside_the_classes_are_refused():
