@@ -22,22 +22,25 @@ from rsbench.core.components import (
     parameters_of,
 )
 from rsbench.core.data import Data
-from rsbench.core.experiment import KINDS, Setup, load, read_only
+from rsbench.core.experiment import KINDS, Setup, draw_of, load, read_only
 from rsbench.errors import UserError
 from rsbench.plugins import provenance, registry
 from rsbench.protocols import PerClass
 from rsbench.running import (
-    Identity,
     Outcome,
+    Task,
     check,
+    check_judgement,
     compute,
     describe,
     describe_data,
-    identify,
+    finish,
     one_thread,
+    plan_task,
+    registered_name,
     whole_number,
 )
-from rsbench.store.record import Run, make_run, write_record
+from rsbench.store.record import Run, write_record
 from rsbench.store.run_info import DataInfo
 
 if TYPE_CHECKING:
@@ -59,8 +62,13 @@ def run(
     extractor: Any = "none",
     seeds: int = 5,
     seed: int = 0,
+    draws: int = 1,
     precision: str = "data",
     tune: Mapping[str, Sequence[Any]] | None = None,
+    judged_step: int | None = None,
+    table_steps: Sequence[int] | None = None,
+    margin: float = 1.0,
+    counterparts: bool = True,
     jobs: int = 1,
     cache: bool = True,
     force: bool = False,
@@ -86,10 +94,21 @@ def run(
         Makes features of images, where the data have none.
     seeds, seed : int
         How many paired repeats, and the number of the first.
+    draws : int
+        How many draws of classes, each with all seeds; for data sets that have them.
     precision : str
         In what features are learned from: `data` (as they come), `float32`, `float64`.
     tune : mapping, optional
-        By dotted key (`learner.C`), values to choose from on held-out classes.
+        By dotted key (`learner.C`), values to choose from on held-out classes; by
+        `preprocessor`, preprocessors. At most 12 settings.
+    judged_step : int, optional
+        Where on the curve methods are judged; by default at its end.
+    table_steps : sequence of int, optional
+        The steps that tables report; by default a quarter, half and all of the curve.
+    margin : float
+        Differences within so many points count as none.
+    counterparts : bool
+        Whether each method that is told something is run without it too.
     jobs : int
         How many processes work side by side.
     cache : bool
@@ -113,7 +132,9 @@ def run(
     # Everything is checked before data are read, which may take long.
     first = whole_number("seed", seed, 0)
     all_seeds = range(first, first + whole_number("seeds", seeds, 1))
+    numbers = range(whole_number("draws", draws, 1))
     jobs = whole_number("jobs", jobs, 1)
+    check_judgement(judged_step, table_steps, margin, counterparts)
     if protocol is None:
         protocol = PerClass()
     setups = _setups(
@@ -123,26 +144,62 @@ def run(
         annotation=_chosen("annotation", annotation),
         precision=precision,
         tune=dict(tune or {}),
+        judged_step=judged_step,
+        table_steps=table_steps,
     )
     extractor = _chosen("extractor", extractor)
     dataset = _chosen("dataset", data)
-    name = _registered_name("dataset", dataset)
+    name = registered_name("dataset", dataset)
+    drawn = {number: draw_of(dataset, number) for number in numbers}
+    loaded = {}
     with one_thread():
-        loaded = load(dataset, extractor, f"dataset={name}")
-    about = describe_data(loaded, name)
+        for number, each in drawn.items():
+            loaded[number] = load(each, extractor, f"dataset={name}")
+    about = describe_data(list(loaded.values()), name)
     # Identified here: in another process a notebook's class seems to have a file.
-    tasks = []
+    planned = []
     for method, setup in setups.items():
-        tasks.append(_Task(method, setup, about, identify(setup, loaded)))
-    compute_one = functools.partial(_compute, loaded, all_seeds, cache, force)
-    outcomes = _compute_all(compute_one, tasks, jobs)
-    runs = []
-    for number, (task, outcome) in enumerate(zip(tasks, outcomes, strict=True)):
-        place = None
-        if folder is not None:
-            place = Path(folder) / str(number)
-        runs.append(_finish(task, outcome, place))
+        task = plan_task(setup, loaded.__getitem__, numbers, all_seeds)
+        judged_by: dict[str, Task] = {}
+        if counterparts:
+            judged_by = task.judged_by()
+        planned.append(Planned(method, task, judged_by))
+    judgement = {
+        "judged_step": judged_step,
+        "table_steps": table_steps,
+        "margin": margin,
+        "counterparts": counterparts,
+    }
+    how = {"cache": cache, "force": force}
+    finish_one = functools.partial(_finish, about, judgement, how)
+    runs = _run_all(finish_one, planned, jobs)
+    if folder is not None:
+        runs = [_write(Path(folder) / str(i), run) for i, run in enumerate(runs)]
     return Results(runs)
+
+
+@dataclasses.dataclass(frozen=True)
+class Planned:
+    """A method that is ready to be computed.
+
+    Parameters
+    ----------
+    method : str
+        What it is called.
+    task : Task
+        What is to be computed.
+    judged_by : dict of Task
+        What is computed with it, as `Task.judged_by` has it.
+    """
+
+    method: str
+    task: Task
+    judged_by: dict[str, Task]
+
+
+def _write(folder: Path, run: Run) -> Run:
+    folder.mkdir(parents=True, exist_ok=True)
+    return write_record(folder, run)
 
 
 def experiment(name: str, **settings: Any) -> "Results":
@@ -279,16 +336,6 @@ class Results:
         return f"Results({len(self.runs)} runs{simulated}: {names})"
 
 
-@dataclasses.dataclass(frozen=True)
-class _Task:
-    """A run to be computed."""
-
-    method: str
-    setup: Setup
-    data: DataInfo
-    identity: Identity
-
-
 def _setups(
     methods: Mapping[str, Method] | Sequence[Method], **shared: Any
 ) -> dict[str, Setup]:
@@ -377,26 +424,16 @@ def _chosen(group: str, component: Any) -> Any:
     return component
 
 
-def _registered_name(group: str, component: Any) -> str:
-    """Return what configs call a component; the name of its class if they do not."""
-    # Arrays that were handed over are like those that dataset=arrays reads.
-    if isinstance(component, Data):
-        return "arrays"
-    if inspect.isfunction(component):
-        return component.__name__
-    for name, known in registry.load().components[group].items():
-        if known.cls is type(component):
-            return name
-    return type(component).__name__
-
-
-def _compute_all(
-    compute_one: Callable[[_Task], Outcome], tasks: list[_Task], jobs: int
-) -> list[Outcome]:
+def _run_all(
+    finish_one: Callable[[Planned], Run], planned: Sequence[Planned], jobs: int
+) -> list[Run]:
     """Compute all runs, in several processes if asked to."""
     if jobs == 1:
-        return [compute_one(task) for task in tasks]
-    _check_code(tasks)
+        return [finish_one(each) for each in planned]
+    for each in planned:
+        _check_code(each.task)
+        for task in each.judged_by.values():
+            _check_code(task)
     # joblib sends classes of a notebook to its workers, which pickle alone cannot, and
     # lets them share large arrays.
     from joblib import Parallel, delayed, parallel_config
@@ -406,69 +443,72 @@ def _compute_all(
     with parallel_config("loky", inner_max_num_threads=threads):
         # A dropped-in file cannot be imported by its name before plugins are loaded.
         workers = Parallel(n_jobs=jobs, initializer=registry.load)
+        calls = [delayed(finish_one)(each) for each in planned]
         try:
-            return workers([delayed(compute_one)(task) for task in tasks])
+            return workers(calls)
         finally:
             # Workers that lived on would know this folder, these settings and this
             # code when those have changed.
             get_reusable_executor().shutdown()
 
 
-def _check_code(tasks: list[_Task]) -> None:
+def _check_code(task: Task) -> None:
     """Raise an error for code that other processes would import as something else."""
-    for task in tasks:
-        for kind in KINDS:
-            cls: Any = type(getattr(task.setup, kind))
-            if provenance.was_edited(cls):
-                raise UserError(
-                    f"{cls.__name__} has been edited since it was imported, and other "
-                    "processes would import it as it is now: import it anew, or jobs=1"
-                )
+    for kind in KINDS:
+        cls: Any = type(getattr(task.setup, kind))
+        if provenance.was_edited(cls):
+            raise UserError(
+                f"{cls.__name__} has been edited since it was imported, and other "
+                "processes would import it as it is now: import it anew, or jobs=1"
+            )
 
 
-def _compute(
-    data: Data, seeds: range, cache: bool, force: bool, task: _Task
-) -> Outcome:
+def _finish(
+    data: DataInfo, judgement: dict[str, Any], how: dict[str, Any], planned: Planned
+) -> Run:
+    """Compute a run, and its counterpart if wanted."""
     # What was sent to another process has lost its lock.
-    data = read_only(data)
-    return compute(task.setup, data, seeds, task.identity, cache=cache, force=force)
-
-
-def _finish(task: _Task, outcome: Outcome, folder: Path | None) -> Run:
-    """Return a finished run, its record written if there is a folder for it."""
-    setup = task.setup
-    name = _registered_name("preprocessor", setup.preprocessor)
-    label = task.method
+    task = _locked(planned.task)
+    judged_by = {}
+    for name, other in planned.judged_by.items():
+        judged_by[name] = _locked(other)
+    method = planned.method
+    outcome = compute(task, **how)
+    name = registered_name("preprocessor", task.setup.preprocessor)
+    if "preprocessor" in task.setup.tune:
+        name = "tuned"
+    label = method
     if name != "none":
-        label = f"{task.method} {name}"
+        label = f"{method} {name}"
     info = describe(
         outcome,
-        task.identity,
-        method=task.method,
-        told=setup.told(),
+        task,
+        method=method,
         preprocessor=name,
-        fitted_on_stream=setup.fitted_on_stream(),
         label=label,
-        config=_config(setup, outcome),
-        data=task.data,
-        unit=setup.new("protocol").unit,
+        config=_config(task.setup, outcome) | judgement,
+        data=data,
+        margin=judgement["margin"] / 100,
     )
-    if folder is None:
-        return make_run(Path(), info, outcome.rows, outcome.per_class)
-    folder.mkdir(parents=True, exist_ok=True)
-    return write_record(folder, info, outcome.rows, outcome.per_class)
+    return finish(task, outcome, info, judged_by, **how)
+
+
+def _locked(task: Task) -> Task:
+    """Return the same task on data that nobody can write to."""
+    return dataclasses.replace(task, load=lambda draw: read_only(task.load(draw)))
 
 
 def _config(setup: Setup, outcome: Outcome) -> dict[str, Any]:
     """Return the settings of a run as the command line would have them."""
     config: dict[str, Any] = {
-        "seed": min(outcome.seeds),
-        "seeds": len(outcome.seeds),
+        "seed": min(seed for _, seed in outcome.seeds),
+        "seeds": len({seed for _, seed in outcome.seeds}),
+        "draws": len({draw for draw, _ in outcome.seeds}),
         "precision": setup.precision,
         "tune": dict(setup.tune),
     }
     for kind in KINDS:
         component: Component = getattr(setup, kind)
-        name = _registered_name(kind, component)
+        name = registered_name(kind, component)
         config[kind] = {"name": name, **parameters_of(component)}
     return config

@@ -1,11 +1,14 @@
 """What tests share that needs no setting up: words of commands, and looking at results."""
 
+import dataclasses
 import os
 import subprocess
 import sys
 import time
 from collections import Counter
 from pathlib import Path
+
+import numpy as np
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -75,3 +78,12 @@ def wait_for(ready, seconds=60):
     while not ready():
         assert time.monotonic() < end, "it does not come"
         time.sleep(0.05)
+
+
+def same(one, two):
+    """Tell whether two results of a seed are the same, to the last bit."""
+    try:
+        np.testing.assert_equal(dataclasses.asdict(one), dataclasses.asdict(two))
+    except AssertionError:
+        return False
+    return True

@@ -35,6 +35,9 @@ _HOW = (
     "hydra.sweep.dir",
 )
 
+#: Settings of what is said of results: what was computed stays as it is.
+_SAID = ("judged_step", "table_steps", "margin", "counterparts")
+
 #: Sweepers that know all jobs beforehand; others choose as they go, by results.
 _PLANNING_SWEEPERS = ("rsbench", "basic")
 
@@ -240,6 +243,9 @@ def _essence(settings: list[str], hydras_too: bool) -> list[str]:
     for override in OverridesParser.create().parse_overrides(settings):
         key = override.key_or_group
         if key in _HOW or key.startswith("hydra.launcher."):
+            continue
+        # A sweep over one of them has other jobs.
+        if key in _SAID and not override.is_sweep_override():
             continue
         if hydras_too or not override.is_hydra_override():
             kept.append(override.input_line or "")

@@ -9,39 +9,34 @@ from typing import Any
 
 from omegaconf import DictConfig
 
-from rsbench.cli.controls import ANNOTATIONS
+from rsbench.cli.controls import annotation_of
 from rsbench.cli.objects import plain
-from rsbench.core.components import Aggregator, Told, adopt
-from rsbench.core.supervision import rich_supervision, what_is_told
+from rsbench.core.components import Told
+from rsbench.core.experiment import KINDS, Setup
+from rsbench.core.tuning import CHOSEN
 from rsbench.errors import UserError
 from rsbench.plugins.registry import Registry
 from rsbench.store.settings import declared
 
 
-def told(registry: Registry, config: dict[str, Any]) -> Told:
-    """Return what a method is told beyond labels, by its learner and aggregator."""
-    learner = registry.build("learner", config["learner"])
-    aggregator = registry.build("aggregator", config["aggregator"])
-    return what_is_told(learner, adopt(aggregator, Aggregator))
-
-
 def essence(registry: Registry, cfg: DictConfig) -> str:
     """Return what a run computes, as text that is the same for the same computation.
 
-    Annotations play no part in a method that is told nothing, nor does an aggregator in
-    one whose learner takes no relevance.
+    Else shuffling the votes of a method that sees none would pass for a change.
     """
     parts: dict[str, Any] = {}
     for key in map(str, cfg):
         if key != "hydra" and declared(key).changes_results:
             parts[key] = plain(cfg[key])
-    # Else shuffling the votes of a method that sees none would pass for a change.
-    if told(registry, parts) == Told.NOTHING:
-        parts.pop("annotation")
-    learner = registry.build("learner", parts["learner"])
-    if "relevance" not in rich_supervision(learner):
-        parts.pop("aggregator")
+    for kind in _setup(registry, cfg).idle():
+        parts.pop(kind)
     return json.dumps(parts, sort_keys=True, default=str)
+
+
+def _setup(registry: Registry, cfg: DictConfig) -> Setup:
+    """Return the components of a run, without what its command says of itself."""
+    made = {kind: registry.build(kind, plain(cfg[kind])) for kind in KINDS}
+    return Setup(**made, tune=plain(cfg.tune) or {})
 
 
 def why_it_changes_nothing(
@@ -58,17 +53,15 @@ def why_it_changes_nothing(
     """
     # First, since a grid for a parameter that is not there would pass for a change.
     for kind, names in (under.get("tune") or {}).items():
+        if kind == CHOSEN:  # every method has a preprocessor
+            continue
         known = registry.get(kind, under[kind].name).parameters
         for name in names:
             if name not in known:
                 return f"{kind}={under[kind].name} has no {name}"
     if essence(registry, without) != essence(registry, under):
         return None
-    parts = {
-        "learner": plain(without.learner),
-        "aggregator": plain(without.aggregator),
-    }
-    if told(registry, parts) == Told.NOTHING:
+    if _setup(registry, without).told() is Told.NOTHING:
         return "it is told nothing"
     return "it is so already"
 
@@ -87,7 +80,7 @@ def check_annotation(control: str, under: DictConfig, given: bool) -> None:
     given : bool
         Whether the command chooses an annotation.
     """
-    decided = ANNOTATIONS.get(control)
+    decided = annotation_of(control)
     if decided is None:
         return
     chosen = under.annotation.name

@@ -17,7 +17,7 @@ from rsbench.cli.plan import note_left_out, plan
 from rsbench.cli.prepare import prepare
 from rsbench.errors import UserError
 from rsbench.plugins import registry
-from rsbench.store.record import Run, make_run
+from rsbench.store.record import Run
 
 
 def run_experiment(name: str, settings: Mapping[str, Any]) -> list[Run]:
@@ -69,10 +69,8 @@ def _run(words: list[str], base: Path) -> list[Run]:
         with open_dict(job.config):
             del job.config["hydra"]
         prepared = prepare(job.config, hydra_cfg, command.swept or ())
-        outcome = prepared.compute(force=prepared.config["force"])
-        info = prepared.describe(outcome)
         # In no folder: the seeds are kept, and the caller has the results.
-        runs.append(make_run(Path(), info, outcome.rows, outcome.per_class))
+        runs.append(prepared.run())
     return runs
 
 

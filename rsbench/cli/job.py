@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 import logging
+import math
 import sys
 import time
 import traceback
@@ -14,7 +15,7 @@ from hydra.types import RunMode
 from omegaconf import DictConfig
 from tqdm import tqdm
 
-from rsbench.cli.prepare import prepare
+from rsbench.cli.prepare import Prepared, prepare
 from rsbench.cli.status import ERROR_FILE, being_run
 from rsbench.errors import UserError
 from rsbench.files.atomic import write_atomic
@@ -88,26 +89,37 @@ def _compute(cfg: DictConfig, folder: Path, sweep: Sweep | None) -> tuple[Run, b
     if sweep is not None:
         swept = sweep.swept
     prepared = prepare(cfg, hydra_cfg, swept)
-    data = prepared.data
+    data = prepared.data_info
     if data.simulated:
-        _say_simulated(prepared.data_info.name, data.how_to_get_real)
-    force = prepared.config["force"]
-    fingerprint = prepared.identity.fingerprint
+        _say_simulated(data.name, data.how_to_get_real)
     earlier = record.finished(folder)
     if earlier is not None:
-        if not force and earlier.answers(fingerprint, prepared.seeds):
+        if not prepared.config["force"] and prepared.is_answered_by(earlier):
             return earlier, False
         # Now, so that while it is computed anew nobody takes the old one for it.
         record.set_aside(folder)
-    with _progress_bar(prepared.label, len(prepared.seeds)) as bar:
-        advance = functools.partial(_advance, bar)
-        outcome = prepared.compute(force=force, progress=advance)
+    with _progress_bar(prepared.label, prepared.total) as bar:
+        run = prepared.run(functools.partial(_advance, bar))
+    seconds = round(time.perf_counter() - started, 3)
     info = dataclasses.replace(
-        prepared.describe(outcome),
+        run.info,
         replaces=_replaced(earlier),
-        seconds=round(time.perf_counter() - started, 3),
+        changed_after=_changed_after(prepared, earlier),
+        seconds=seconds,
     )
-    return record.write_record(folder, info, outcome.rows, outcome.per_class), True
+    return record.write_record(folder, dataclasses.replace(run, info=info)), True
+
+
+def _changed_after(prepared: Prepared, earlier: Run | None) -> tuple[str, ...]:
+    """Return how results are judged that was changed when they were there."""
+    if earlier is None:
+        return ()
+    found = list(earlier.info.changed_after)
+    if earlier.info.fingerprint == prepared.task.identity.fingerprint:
+        for key in ("judged_step", "margin"):
+            if earlier.info.config.get(key) != prepared.config[key]:
+                found.append(key)
+    return tuple(dict.fromkeys(found))
 
 
 def _progress_bar(label: str, seeds: int) -> tqdm:
@@ -140,8 +152,8 @@ def _say_simulated(name: str, hint: str | None) -> None:
 
 
 def _cumulative_error(run: Run) -> tuple[int, float, float]:
-    """Return the last of the table's steps; mean error and standard error there."""
-    step = run.table_steps()[-1]
+    """Return the step it is judged at; mean error and standard error there."""
+    step = run.judged_step
     i = run.steps.index(step)
     mean = float(run.mean("cumulative_error")[i])
     return step, mean, float(run.standard_error("cumulative_error")[i])
@@ -153,9 +165,12 @@ def _line(run: Run) -> str:
     # A single seed has no spread.
     spread = ""
     seeds = "1 seed"
-    if run.n_seeds > 1:
+    if not math.isnan(deviation):
         spread = f" ± {100 * deviation:.1f}"
+    if run.n_seeds > 1:
         seeds = f"{run.n_seeds} seeds"
+    if run.n_draws > 1:
+        seeds = f"{run.n_draws} draws of {seeds}"
     if run.info.reused:
         seeds += f", {len(run.info.reused)} reused"
     return (

@@ -6,9 +6,10 @@ from typing import Any
 from omegaconf import OmegaConf
 
 from rsbench.core.experiment import KINDS, Setup
-from rsbench.errors import UserError
+from rsbench.core.tuning import CHOSEN
+from rsbench.errors import UserError, is_number
 from rsbench.plugins.registry import Registry
-from rsbench.running import whole_number
+from rsbench.running import check_judgement, whole_number
 
 
 def plain(part: Any) -> Any:
@@ -31,7 +32,17 @@ def build_setup(found: Registry, config: Mapping[str, Any]) -> Setup:
     made = {}
     for kind in KINDS:
         made[kind] = found.build(kind, config[kind])
-    return Setup(**made, precision=config["precision"], tune=flat_grid(config["tune"]))
+    tune = flat_grid(config["tune"])
+    names = tune.get(CHOSEN)
+    if isinstance(names, list):
+        tune[CHOSEN] = [found.build(CHOSEN, {"name": name}) for name in names]
+    return Setup(
+        **made,
+        precision=config["precision"],
+        tune=tune,
+        judged_step=config["judged_step"],
+        table_steps=config["table_steps"],
+    )
 
 
 def flat_grid(grid: Any) -> dict[str, Any]:
@@ -43,6 +54,9 @@ def flat_grid(grid: Any) -> dict[str, Any]:
         )
     flat = {}
     for kind, parameters in (grid or {}).items():
+        if kind == CHOSEN:  # among components, by their names
+            flat[kind] = parameters
+            continue
         # `tune.learner=3` names no parameter. The check of grids says so by its key.
         if not isinstance(parameters, dict):
             parameters = {"": parameters}
@@ -64,3 +78,28 @@ def check_settings(config: Mapping[Any, Any]) -> None:
             raise UserError(f"{key}={config.get(key)!r}, expected {expected}")
     whole_number("seed", config.get("seed"), least=0)
     whole_number("seeds", config.get("seeds"), least=1)
+    whole_number("draws", config.get("draws"), least=1)
+    check_judgement(
+        config.get("judged_step"),
+        config.get("table_steps"),
+        config.get("margin"),
+        config.get("counterparts"),
+    )
+    check_prices(config.get("prices"))
+
+
+def check_prices(prices: Any) -> None:
+    """Raise an error unless prices are numbers by what they are paid for."""
+    if prices is None:
+        return
+    right = isinstance(prices, Mapping) and "label" in prices
+    if right:
+        for name, price in prices.items():
+            is_known = name in ("label", "annotation", "mark")
+            right = right and is_known and is_number(price) and price >= 0
+        right = right and prices["label"] > 0
+    if not right:
+        raise UserError(
+            f"prices={prices}, expected numbers from 0 on, that of a label above it: "
+            "{label: 1, annotation: 0.5, mark: 0}"
+        )

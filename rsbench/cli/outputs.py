@@ -11,7 +11,7 @@ from rsbench.cli.command import Command
 from rsbench.cli.status import ERROR_FILE
 from rsbench.errors import UserError
 from rsbench.files.atomic import locked
-from rsbench.store.record import ARTIFACTS_FOLDER
+from rsbench.store.record import result_folders
 from rsbench.store.sweep import SWEEP_FILE, Sweep, read_sweep, write_sweep
 
 #: Files whose presence means that a folder holds results.
@@ -58,10 +58,9 @@ def files_of(command: Command, folder: Path, name: str) -> list[Path]:
             return [file]
         return []
     found = []
-    for path in folder.rglob(name):
-        # MLflow keeps copies of records among its artifacts.
-        if ARTIFACTS_FOLDER not in path.parts:
-            found.append(path)
+    for place, files in result_folders(folder):
+        if name in files:
+            found.append(place / name)
     return sorted(found)
 
 

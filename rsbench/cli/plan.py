@@ -178,7 +178,10 @@ def note_left_out(left_out: list[LeftOut]) -> None:
     for control, names in methods.items():
         parts.append(f"{control} ({', '.join(names)})")
     if parts:
-        print(f"controls that would change nothing are left out: {'; '.join(parts)}")
+        print(
+            "controls that would change nothing, or repeat another job, are left out: "
+            f"{'; '.join(parts)}"
+        )
 
 
 def _values(override: Override) -> list[str]:

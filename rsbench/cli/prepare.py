@@ -12,22 +12,24 @@ from omegaconf import DictConfig, OmegaConf
 from rsbench.cli.choices import Choices, read_choices
 from rsbench.cli.objects import build_setup, check_settings
 from rsbench.core.data import Data, identity
-from rsbench.core.experiment import Setup, load
-from rsbench.core.tuning import held_out
+from rsbench.core.experiment import draw_of, load
+from rsbench.core.tuning import CHOSEN, held_out
 from rsbench.plugins import registry
 from rsbench.plugins.registry import Registry
 from rsbench.running import (
-    Identity,
     Outcome,
     Progress,
+    Task,
     check,
     compute,
     describe,
     describe_data,
-    identify,
+    finish,
     one_thread,
+    plan_task,
 )
 from rsbench.store.fingerprint import code_identity
+from rsbench.store.record import Run
 from rsbench.store.run_info import DataInfo, PluginInfo, RunInfo
 from rsbench.tracking.mirror import settings
 
@@ -44,35 +46,29 @@ class Prepared:
         The words that made them.
     choices : Choices
         What was chosen and changed.
-    setup : Setup
-        The components.
-    data : Data
-        The samples, with features.
+    task : Task
+        What is to be computed.
+    judged_by : dict of Task
+        What is computed with it, as `Task.judged_by` has it.
     data_info : DataInfo
-        What the record says of them.
-    identity : Identity
-        What the run is known by.
+        What the record says of the data.
     tracking : dict, optional
         Where it is tracked.
     plugins : tuple of PluginInfo
         Third-party plugins that were loaded.
+    registry : Registry
+        All components.
     """
 
     config: dict[str, Any]
     overrides: tuple[str, ...]
     choices: Choices
-    setup: Setup
-    data: Data
+    task: Task
+    judged_by: dict[str, Task]
     data_info: DataInfo
-    identity: Identity
     tracking: dict[str, str] | None
     plugins: tuple[PluginInfo, ...]
-
-    @property
-    def seeds(self) -> range:
-        """Numbers of the seeds."""
-        first = self.config["seed"]
-        return range(first, first + self.config["seeds"])
+    registry: Registry
 
     @property
     def label(self) -> str:
@@ -83,28 +79,47 @@ class Prepared:
         words = [self.choices.method]
         if self.choices.control is not None:
             words.append(f"({self.choices.control})")
-        preprocessor = self.config["preprocessor"]["name"]
-        if preprocessor != "none":
-            words.append(preprocessor)
-        if self.setup.fitted_on_stream():
+        if self._preprocessor != "none":
+            words.append(self._preprocessor)
+        if self.task.setup.fitted_on_stream():
             words.append("(seen)")
         # Two jobs that differ in these alone would else have one name.
         for key, value in self.choices.swept.items():
             words.append(f"{key}={value}")
         return " ".join(words)
 
-    def compute(self, force: bool = False, progress: Progress = float) -> Outcome:
-        """Compute the run's seeds."""
-        return compute(
-            self.setup,
-            self.data,
-            self.seeds,
-            self.identity,
+    @property
+    def _preprocessor(self) -> str:
+        """The preprocessor's name, or that it is tuned."""
+        if CHOSEN in self.task.setup.tune:
+            return "tuned"
+        return self.config["preprocessor"]["name"]
+
+    def run(self, progress: Progress = float) -> Run:
+        """Compute the run, and its counterpart if wanted.
+
+        `progress` is told the seeds that are done, of `total`.
+        """
+        force = self.config["force"]
+        outcome = compute(self.task, force=force, progress=progress)
+        info = self._describe(outcome)
+        return finish(
+            self.task,
+            outcome,
+            info,
+            self.judged_by,
+            self.registry,
+            progress,
             force=force,
-            progress=progress,
         )
 
-    def describe(self, outcome: Outcome) -> RunInfo:
+    @property
+    def total(self) -> int:
+        """The seeds of all draws, with those of what the run is judged by."""
+        others = sum(task.total for task in self.judged_by.values())
+        return self.task.total + others
+
+    def _describe(self, outcome: Outcome) -> RunInfo:
         """Return what the record says of the run."""
         control = self.choices.control
         control_of = None
@@ -112,13 +127,11 @@ class Prepared:
             control_of = self.choices.method
         return describe(
             outcome,
-            self.identity,
+            self.task,
             method=self.choices.method,
             control=control,
             control_of=control_of,
-            told=self.setup.told(),
-            preprocessor=self.config["preprocessor"]["name"],
-            fitted_on_stream=self.setup.fitted_on_stream(),
+            preprocessor=self._preprocessor,
             label=self.label,
             changed=self.choices.changed,
             swept=self.choices.swept,
@@ -128,8 +141,18 @@ class Prepared:
             tracking=self.tracking,
             plugins=self.plugins,
             data=self.data_info,
-            unit=self.setup.new("protocol").unit,
+            margin=self.config["margin"] / 100,
         )
+
+    def is_answered_by(self, earlier: Run) -> bool:
+        """Tell whether a finished run is what this one would come to."""
+        if not earlier.answers(self.task.identity.fingerprint, self.task.seeds):
+            return False
+        # These change no number, but what the record has and is judged by.
+        for key in ("judged_step", "table_steps", "margin", "counterparts"):
+            if earlier.info.config.get(key) != self.config[key]:
+                return False
+        return True
 
 
 def prepare(
@@ -158,17 +181,28 @@ def prepare(
     found = registry.load(here)
     setup = build_setup(found, config)
     check(setup)
-    data, data_info = _load(here, _data_settings(config))
+    draws = range(config["draws"])
+    # Before data are read: without more draws it is the last one that is missing.
+    draw_of(found.build("dataset", config["dataset"]), draws[-1])
+    loader = functools.partial(_load, here, _data_settings(config))
+    loaded = [loader(draw) for draw in draws]
+    seeds = range(config["seed"], config["seed"] + config["seeds"])
+    task = plan_task(setup, loader, draws, seeds)
+    choices = read_choices(cfg, hydra_cfg, swept)
+    judged_by: dict[str, Task] = {}
+    # Trials of a sweeper that tunes are compared with each other alone.
+    if config["counterparts"] and config["learn_on"] == "few_shot":
+        judged_by = task.judged_by(is_control=choices.control is not None)
     return Prepared(
         config=config,
         overrides=tuple(hydra_cfg.overrides.task),
-        choices=read_choices(cfg, hydra_cfg, swept),
-        setup=setup,
-        data=data,
-        data_info=data_info,
-        identity=identify(setup, data),
+        choices=choices,
+        task=task,
+        judged_by=judged_by,
+        data_info=describe_data(loaded, config["dataset"]["name"], config["learn_on"]),
         tracking=settings(config["tracking"], here),
         plugins=_plugins(found, config),
+        registry=found,
     )
 
 
@@ -180,29 +214,32 @@ def _data_settings(config: Mapping[str, Any]) -> str:
     return json.dumps(kept, sort_keys=True)
 
 
-# The last one alone: data sets are large.
-@functools.lru_cache(maxsize=1)
-def _load(here: Path, parts: str) -> tuple[Data, DataInfo]:
+#: Draws of data sets that are kept in memory between the jobs of a process.
+_KEPT_DRAWS = 20
+
+
+@functools.lru_cache(maxsize=_KEPT_DRAWS)
+def _load(here: Path, parts: str, draw: int) -> Data:
     """Return the data; jobs of a sweep that share a process mostly share them too."""
     config = json.loads(parts)
     found = registry.load(here)
-    dataset = found.build("dataset", config["dataset"])
+    dataset = draw_of(found.build("dataset", config["dataset"]), draw)
     extractor = found.build("extractor", config["extractor"])
     name = config["dataset"]["name"]
     where = config["dataset"].get("path") or f"dataset={name}"
     with one_thread():
         data = load(dataset, extractor, where)
-    if config["learn_on"] == "validation":
-        held = held_out(data)
-        # They are data of their own, of the same origin.
-        data = dataclasses.replace(
-            held,
-            identity=identity(held),
-            simulated=data.simulated,
-            how_to_get_real=data.how_to_get_real,
-            details=data.details,
-        )
-    return data, describe_data(data, name, config["learn_on"])
+    if config["learn_on"] == "few_shot":
+        return data
+    held = held_out(data)
+    # They are data of their own, of the same origin.
+    return dataclasses.replace(
+        held,
+        identity=identity(held),
+        simulated=data.simulated,
+        how_to_get_real=data.how_to_get_real,
+        details=data.details,
+    )
 
 
 def _plugins(found: Registry, config: Mapping[str, Any]) -> tuple[PluginInfo, ...]:

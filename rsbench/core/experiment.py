@@ -13,6 +13,7 @@ import numpy as np
 
 from rsbench.core.bound import Bound
 from rsbench.core.components import (
+    Absent,
     Aggregator,
     Component,
     Corruption,
@@ -23,17 +24,20 @@ from rsbench.core.components import (
     Protocol,
     Told,
     adopt,
+    corrupted,
     fresh,
+    made_like,
     name_of,
     parameters_of,
 )
-from rsbench.core.data import Data, check_data, identity, in_blocks
+from rsbench.core.data import Data, check_data, identity, in_blocks, release
 from rsbench.core.evaluation import (
     Features,
     Tests,
     is_fitted_on_stream,
     prequential,
 )
+from rsbench.core.items import TestItems, judged_step, table_steps
 from rsbench.core.measures import error, hinge, running_mean
 from rsbench.core.seeds import stream
 from rsbench.core.supervision import Supervision, rich_supervision, what_is_told
@@ -66,7 +70,12 @@ class Setup:
         In what features are learned from and tested: `data`, as they come, or
         `float32` or `float64`.
     tune : mapping of str to list
-        By dotted key (`learner.C`), values to choose from on held-out classes.
+        By dotted key (`learner.C`), values to choose from on held-out classes; by
+        `preprocessor`, preprocessors.
+    judged_step : int or None
+        Where on the curve methods are judged; by default at its end.
+    table_steps : sequence of int or None
+        The steps that tables report; by default a quarter, half and all of the curve.
     """
 
     learner: Any
@@ -76,6 +85,8 @@ class Setup:
     annotation: Any
     precision: str = "data"
     tune: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    judged_step: int | None = None
+    table_steps: Sequence[int] | None = None
 
     def new(self, kind: str) -> Any:
         """Return a fresh component of a kind."""
@@ -103,19 +114,72 @@ class Setup:
 
     def told(self) -> Told:
         """Return what the method is told of its samples beyond their labels."""
-        return what_is_told(self.learner, self.new("aggregator"))
+        return what_is_told(self.learner, self.new("aggregator"), self.is_absent)
+
+    def idle(self) -> set[str]:
+        """Return the kinds of components that can change nothing here.
+
+        Annotations change nothing for a method that is told nothing, nor does an
+        aggregator for one that takes no relevance.
+        """
+        wanted = rich_supervision(self.learner)
+        found = set()
+        # One is chosen in its place.
+        if "preprocessor" in self.tune:
+            found.add("preprocessor")
+        if "relevance" not in wanted or self.is_absent:
+            found.add("aggregator")
+        # That they are absent is something that a learner may see, by NaN.
+        if not wanted or (self.told() is Told.NOTHING and not self.is_absent):
+            found.add("annotation")
+        return found
+
+    @property
+    def is_absent(self) -> bool:
+        """Whether nobody annotates anything."""
+        return self.new("annotation").is_absent
+
+    def without_annotations(self) -> "Setup":
+        """Return the same method when nobody annotates anything.
+
+        A learner that says what it then equals, or what stands in for it, is replaced
+        by that, with the parameters that both have.
+        """
+        bare = dataclasses.replace(self, annotation=Absent())
+        learner = adopt(self.learner, Learner)
+        other = learner.substitute or learner.without
+        made = self.learner
+        if other is not None:
+            made = made_like(other, self.learner)
+        # What it does not have, or what changes nothing, cannot be tuned; the rest is
+        # tuned anew.
+        tune = {}
+        for key, values in self.tune.items():
+            kind, _, name = key.partition(".")
+            is_its_own = kind == "learner" and name in parameters_of(made)
+            if is_its_own or not name:
+                tune[key] = values
+        return dataclasses.replace(bare, learner=made, tune=tune)
 
     def fitted_on_stream(self) -> bool:
         """Tell whether the preprocessor's statistics come from the stream so far."""
+        if "preprocessor" in self.tune:
+            return False
         return is_fitted_on_stream(self.new("preprocessor"))
 
     def with_values(self, values: Mapping[str, Any]) -> "Setup":
-        """Return the setup with other parameters, by dotted keys: `learner.C`."""
+        """Return the setup with other parameters, by dotted keys: `learner.C`.
+
+        A key without a dot is for a whole component: `preprocessor`.
+        """
         changes: dict[str, dict[str, Any]] = {}
+        made = {}
         for key, value in values.items():
             kind, _, name = key.partition(".")
-            changes.setdefault(kind, {})[name] = value
-        made = {}
+            if name:
+                changes.setdefault(kind, {})[name] = value
+            else:
+                made[kind] = value
         for kind, params in changes.items():
             made[kind] = fresh(getattr(self, kind), **params)
         return dataclasses.replace(self, **made)
@@ -123,7 +187,7 @@ class Setup:
 
 @dataclass(frozen=True)
 class SeedResult:
-    """What one seed yields, as plain values that JSON can hold.
+    """What one seed yields: plain values that JSON can hold, and its test samples.
 
     Parameters
     ----------
@@ -132,13 +196,18 @@ class SeedResult:
     classes : int
         The number of classes.
     samples : dict
-        Sizes of the training pool and of the test set.
+        Sizes of the training pool and of the test set, and how many were learned from.
     tuned : dict
         Values chosen for hyperparameters.
     per_class : list of dict
         One row for each class: its error at the last step.
     bound : dict
         The paper's bound, where it applies.
+    tested : TestItems
+        What became of each test sample.
+    given : dict
+        Of the samples learned from: the share that somebody annotated, and how many
+        features are marked in each of those, on average; empty if nobody asks.
     """
 
     rows: list[dict[str, float]]
@@ -147,6 +216,28 @@ class SeedResult:
     tuned: dict[str, Any]
     per_class: list[dict[str, Any]]
     bound: dict[str, float]
+    tested: TestItems
+    given: dict[str, float] = field(default_factory=dict)
+
+
+def draw_of(dataset: Any, number: int) -> Any:
+    """Return the data set of a draw of classes; the first one is the data set itself.
+
+    Raises
+    ------
+    UserError
+        If there is nothing to draw.
+    """
+    if number == 0:
+        return dataset
+    drawn = None
+    if not isinstance(dataset, Data):
+        drawn = adopt(dataset, Dataset).drawn
+    if drawn is None:
+        raise UserError(
+            f"draws: {name_of(dataset)} has one draw of classes alone, draws=1"
+        )
+    return drawn(number)
 
 
 def load(dataset: Any, extractor: Any, where: str) -> Data:
@@ -217,21 +308,26 @@ def run_seed(
     # all methods learn from the same samples in the same order.
     protocol = setup.new("protocol")
     steps, test = protocol.plan(data.y, data.test, stream(seed, "plan"))
+    numbers = _step_numbers(protocol, steps)
+    # Before anything is learned: which steps are reported must not wait for results.
+    judged = judged_step(numbers.tolist(), setup.judged_step)
+    reported = table_steps(numbers.tolist(), setup.table_steps, judged)
     order = np.concatenate(steps)
     y, classes = _relabel(data.y, np.concatenate([order, test]))
     # More than what is learned from: a teacher's votes may come from all of it.
     pool = np.setdiff1d(np.flatnonzero(y >= 0), test)
-    Z = _corrupt(setup.new("annotation"), data.votes, pool, stream(seed, "annotation"))
+    corruption = setup.new("annotation")
+    Z = _corrupt(corruption, data.votes, y, pool, stream(seed, "annotation"))
 
     learner = setup.new_learner(seed)
     aggregator = setup.new("aggregator")
     wanted = rich_supervision(learner)
     tuned: dict[str, Any] = {}
-    if "relevance" in wanted and aggregator.tune is not None:
+    asks_aggregator = "relevance" in wanted and not corruption.is_absent
+    if asks_aggregator and aggregator.tune is not None:
         tuned = aggregator.tune(_validation(setup, data, y, Z, pool, classes, seed))
-    rich = Supervision(wanted, aggregator, Z, y, pool, order)
+    rich = Supervision(wanted, aggregator, Z, y, pool, order, corruption.is_absent)
     features = Features(data, setup.new("preprocessor"), setup.precision)
-
     # Without weights there is no |w*|; and a learner that takes the votes themselves
     # has no relevance to put into the bound.
     bound = None
@@ -240,6 +336,8 @@ def run_seed(
 
     rows: list[dict[str, float]] = []
     online = np.empty(0)
+    wrong = []
+    kept_margins = []
     stages = learn(learner, features, y, classes, steps, test, rich, bound)
     for before, tested in stages:
         # Of all samples so far, since the online measures are running means.
@@ -249,23 +347,62 @@ def run_seed(
                 f"the learner's scores are not finite after {len(online)} samples "
                 f"(seed {seed})"
             )
-        step = len(rows) + 1
-        if protocol.unit == "samples":
-            step = len(online)
+        step = int(numbers[len(rows)])
+        wrong.append(error(tested).astype(bool))
+        if step in reported:
+            kept_margins.append(tested.astype(np.float32))
         rows.append(_row(seed, step, online, tested))
         progress(len(rows) / len(steps))
     _add_cumulative(rows)
+    given = {}
+    if wanted:
+        given = _given(Z, order)
     bound_values = {}
     if bound is not None:
         bound_values = bound.value(learner.weights())
+    # A protocol may give the test set in any order, and in another for each seed.
+    ascending = np.argsort(test)
     return SeedResult(
         rows=rows,
         classes=len(classes),
-        samples={"pool": len(pool), "test": len(test)},
+        samples={"pool": len(pool), "test": len(test), "learned": len(order)},
+        given=given,
         tuned=tuned,
         per_class=_per_class(seed, data, test, tested),
         bound=bound_values,
+        tested=TestItems(
+            steps=numbers,
+            items=test[ascending],
+            labels=data.y[test[ascending]],
+            wrong=np.array(wrong)[:, ascending],
+            margin_steps=np.array(reported),
+            margins=np.array(kept_margins)[:, ascending],
+        ),
     )
+
+
+def check_steps(setup: Setup, data: Data, seed: int) -> None:
+    """Raise an error if the step at which methods are judged is not tested.
+
+    Parameters
+    ----------
+    setup : Setup
+        The components.
+    data : Data
+        Samples with features.
+    seed : int
+        Any of the run's: all of them have the same steps.
+    """
+    protocol = setup.new("protocol")
+    steps, _ = protocol.plan(data.y, data.test, stream(seed, "plan"))
+    judged_step(_step_numbers(protocol, steps).tolist(), setup.judged_step)
+
+
+def _step_numbers(protocol: Protocol, steps: list[np.ndarray]) -> np.ndarray:
+    """Return what curves call the steps: 1, 2, ..., or the samples so far."""
+    if protocol.unit == "samples":
+        return np.cumsum([len(step) for step in steps])
+    return np.arange(1, len(steps) + 1)
 
 
 def learn(
@@ -302,6 +439,32 @@ def learn(
             before.append(margin)
             new = False
         yield np.concatenate(before), tests.margins()
+
+
+def _given(Z: np.ndarray, order: np.ndarray) -> dict[str, float]:
+    """Return how much of the stream is annotated: what annotators are paid for.
+
+    Parameters
+    ----------
+    Z : array of shape (n, d)
+        Votes of all samples, as the corruption left them.
+    order : array of int
+        The samples that are learned from.
+    """
+    annotated = 0
+    marks = 0
+    for block in in_blocks(order, 8 * Z.shape[1]):
+        votes = Z[block]
+        asked = np.ones(len(block), bool)
+        if votes.dtype.kind == "f":  # only floats can be NaN
+            asked = ~np.isnan(votes).all(axis=1)
+        annotated += int(asked.sum())
+        marks += int(np.count_nonzero(np.nan_to_num(votes) > 0))
+        release(Z)
+    return {
+        "annotated": annotated / len(order),
+        "marks": marks / max(1, annotated),
+    }
 
 
 def _row(
@@ -352,13 +515,17 @@ def _per_class(
 
 
 def _corrupt(
-    corruption: Any, Z: np.ndarray, pool: np.ndarray, rng: np.random.Generator
+    corruption: Any,
+    Z: np.ndarray,
+    y: np.ndarray,
+    pool: np.ndarray,
+    rng: np.random.Generator,
 ) -> np.ndarray:
     """Return the votes, those of the training pool as the corruption leaves them."""
     if not corruption.changes_votes:
         return Z
     given = Z[pool]
-    votes = np.asarray(corruption(given, rng))
+    votes = np.asarray(corrupted(corruption, given, y[pool], rng))
     if votes.shape != given.shape:
         raise UserError(
             f"{name_of(corruption)} gave votes of shape {votes.shape}, "

@@ -14,6 +14,12 @@ from rsbench.store.record import Run
 if TYPE_CHECKING:  # takes half a second to import
     import pandas as pd
 
+#: Columns on a method's counterpart, with the measures that they are of.
+COUNTERPART_COLUMNS = {
+    "counterpart_test_error": "test_error",
+    "counterpart_cumulative_error": "cumulative_error",
+}
+
 #: The columns in order, with their types. Text is nullable: most runs have no control.
 DTYPES = {
     "method": "string",
@@ -26,6 +32,7 @@ DTYPES = {
     "step": "int64",
     "samples": "int64",
     **dict.fromkeys(MEASURES, "float64"),
+    **dict.fromkeys(COUNTERPART_COLUMNS, "float64"),
     "experiment": "string",
     "data": "string",
     "simulated": "bool",
@@ -37,7 +44,7 @@ DTYPES = {
 
 
 def frame(runs: Sequence[Run]) -> "pd.DataFrame":
-    """Return one row per run, seed and step, in that order.
+    """Return one row per run, draw, seed and step, in that order.
 
     Parameters
     ----------
@@ -48,19 +55,22 @@ def frame(runs: Sequence[Run]) -> "pd.DataFrame":
     -------
     DataFrame
         Columns are those of `DTYPES`. Measures are as in curves.csv: errors are
-        fractions. `told` is what the method was told beyond labels, `changed` the
+        fractions. `told` is what the method was told beyond labels,
+        `counterpart_test_error` and `counterpart_cumulative_error` the errors of the
+        same without annotations (NaN where it has no counterpart), `changed` the
         settings that differ from the method's own, as JSON.
     """
     import pandas as pd
 
     columns: dict[str, list[Any]] = {name: [] for name in DTYPES}
     for run in runs:
-        # Whatever the order in the file: seeds, and steps within them.
-        order = np.lexsort([run.curves["step"], run.curves["seed"]])
+        order = _order(run)
         about = _about(run)
         for name, parts in columns.items():
             if name in run.curves:
                 parts.append(run.curves[name][order])
+            elif name in COUNTERPART_COLUMNS:
+                parts.append(_of_counterpart(run, COUNTERPART_COLUMNS[name]))
             else:
                 parts.append(np.full(len(order), about[name], dtype=object))
     series = {}
@@ -69,6 +79,31 @@ def frame(runs: Sequence[Run]) -> "pd.DataFrame":
         values = np.concatenate([np.empty(0, dtype=object), *parts])
         series[name] = pd.Series(values).astype(DTYPES[name])
     return pd.DataFrame(series)
+
+
+def _order(run: Run) -> np.ndarray:
+    """Return the rows of curves by draw, seed and step, whatever the file has."""
+    return np.lexsort([run.curves[name] for name in ("step", "seed", "draw")])
+
+
+def _of_counterpart(run: Run, measure: str) -> np.ndarray:
+    """Return a counterpart's measure for each row of a run, in the frame's order."""
+    rows = len(run.curves["step"])
+    if run.counterpart is None:
+        return np.full(rows, np.nan)
+    known = {}
+    for key, value in zip(
+        _keys(run.counterpart), run.counterpart.curves[measure], strict=True
+    ):
+        known[key] = value
+    values = [known.get(key, np.nan) for key in _keys(run)]
+    return np.array(values)[_order(run)]
+
+
+def _keys(run: Run) -> list[tuple[float, ...]]:
+    """Return the draw, seed and step of each row of curves."""
+    columns = [run.curves[name].tolist() for name in ("draw", "seed", "step")]
+    return list(zip(*columns, strict=True))
 
 
 def _about(run: Run) -> dict[str, Any]:
@@ -80,7 +115,6 @@ def _about(run: Run) -> dict[str, Any]:
         "told": info.told.value,
         "preprocessor": info.preprocessor,
         "fitted_on_stream": info.fitted_on_stream,
-        "draw": info.draw,
         "experiment": info.experiment,
         "data": info.data.name,
         "simulated": info.data.simulated,

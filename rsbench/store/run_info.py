@@ -5,16 +5,19 @@ curves. Nothing reads meaning out of `label`, which is for people alone.
 """
 
 import dataclasses
+import enum
 import types
 import typing
 from dataclasses import dataclass, field
 from typing import Any
 
 from rsbench.core.components import Told
+from rsbench.core.data import Drawn
 from rsbench.errors import UserError
 
 #: The schema of run.json. 1: untyped records of the first releases, upgraded when read.
-SCHEMA = 2
+#: 2: before draws and counterparts, which have defaults.
+SCHEMA = 3
 
 #: Methods of schema 1, and controls that followed their names: `lean_tuned`.
 _OLD_METHODS = (
@@ -50,6 +53,9 @@ class DataInfo:
         A sentence that tells how to come by the real data.
     details : dict
         Facts that a reader of results should know, such as the detectors' quality.
+    drawn : Drawn, optional
+        Where classes are drawn from more of them: how many, and of how many. None where
+        other draws would share no class, or there is nothing to draw.
     """
 
     name: str
@@ -58,6 +64,7 @@ class DataInfo:
     learn_on: str = "few_shot"
     how_to_get_real: str | None = None
     details: dict[str, Any] = field(default_factory=dict)
+    drawn: Drawn | None = None
 
     @property
     def label(self) -> str:
@@ -69,10 +76,55 @@ class DataInfo:
 
 @dataclass(frozen=True)
 class SplitSizes:
-    """How many samples a seed's training pool and its test set have."""
+    """How many samples a seed has, and for what.
+
+    Parameters
+    ----------
+    pool : int
+        In the training pool, which class votes are counted over.
+    test : int
+        In the test set.
+    learned : int
+        Learned from, by the end of the stream; 0 if unknown, as in old records.
+    fixed_test : bool
+        Whether all seeds are tested on the same samples.
+    """
 
     pool: int
     test: int
+    learned: int = 0
+    fixed_test: bool = False
+
+
+class CounterpartKind(enum.StrEnum):
+    """How a method's counterpart, which is told nothing, relates to it."""
+
+    #: The method itself, run without annotations.
+    ITSELF = "itself"
+    #: Another one, which the method equals without annotations.
+    EQUAL = "equal"
+    #: Another one, since the method can do nothing without annotations.
+    SUBSTITUTE = "substitute"
+
+
+@dataclass(frozen=True)
+class Counterpart:
+    """What a method is compared with to see what annotations are worth.
+
+    Parameters
+    ----------
+    kind : CounterpartKind
+        How it relates to the method.
+    name : str
+        The method's own name, or the other's.
+    fingerprint : str
+        Hash of everything that can change its numbers: a run of a sweep that has the
+        same one is the counterpart.
+    """
+
+    kind: CounterpartKind
+    name: str
+    fingerprint: str
 
 
 @dataclass(frozen=True)
@@ -138,8 +190,23 @@ class RunInfo:
         Hash of everything that can change a seed's numbers.
     seeds : tuple of int
         Numbers of the seeds.
-    draw : int
-        Number of the draw of classes.
+    draws : tuple of int
+        Numbers of the draws of classes, each with all seeds.
+    judged_step : int, optional
+        Where on the curve methods are judged, set before the run; None in old records.
+    table_steps : tuple of int
+        The steps that tables report.
+    margin : float
+        Differences within it count as none, as a fraction; set before the run.
+    counterpart : Counterpart, optional
+        What it is compared with to see what annotations are worth. None where it is
+        told nothing, and in old records.
+    shuffled : str, optional
+        Fingerprint of itself with shuffled annotations, where that was computed beside.
+    changed_after : tuple of str
+        Settings of how results are judged that were changed when they were there.
+    score_scale : str
+        On what scale the learner's scores are; empty for one of its own.
     versions : dict
         Versions of what computed it.
     git_commit : str, optional
@@ -152,8 +219,12 @@ class RunInfo:
         Sizes of the split; unknown in some old records.
     unit : str
         What a step counts.
+    given : dict
+        Of the samples learned from: the share that is annotated, and marks in each of
+        those, means over seeds; empty in old records.
     tuned : dict
-        By seed, the values that were chosen for hyperparameters.
+        By seed, or by draw and seed as `0/3`, the values that were chosen for
+        hyperparameters.
     bound : dict
         The paper's bound and its scale-free ratio, means over seeds.
     seconds : float
@@ -190,11 +261,19 @@ class RunInfo:
     experiment: str | None = None
     overrides: tuple[str, ...] = ()
     tracking: dict[str, str] | None = None
-    draw: int = 0
+    draws: tuple[int, ...] = (0,)
+    judged_step: int | None = None
+    table_steps: tuple[int, ...] = ()
+    margin: float = 0.01
+    counterpart: Counterpart | None = None
+    shuffled: str | None = None
+    score_scale: str = ""
+    changed_after: tuple[str, ...] = ()
     versions: dict[str, str] = field(default_factory=dict)
     git_commit: str | None = None
     samples: SplitSizes | None = None
-    tuned: dict[int, dict[str, Any]] = field(default_factory=dict)
+    given: dict[str, float] = field(default_factory=dict)
+    tuned: dict[str, dict[str, Any]] = field(default_factory=dict)
     bound: dict[str, float] = field(default_factory=dict)
     seconds: float = 0.0
     plugins: tuple[PluginInfo, ...] = ()
@@ -247,7 +326,7 @@ def read_info(content: Any, where: str) -> RunInfo:
         )
     if schema < 1:
         raise UserError(f"{where}: schema {schema}, not as expected: {_DAMAGED}")
-    if schema < SCHEMA:
+    if schema == 1:
         content = _upgrade(content, where)
     return _build(RunInfo, content, where)
 
@@ -376,10 +455,10 @@ def _read(hint: Any, value: Any, where: str, name: str) -> Any:
                 raise wrong from None
             items[key] = _read(item_type, item, where, f"{name}.{key}")
         return items
-    if hint is Told:
-        if value not in list(Told):
+    if isinstance(hint, enum.EnumMeta):
+        if value not in list(hint):
             raise wrong
-        return Told(value)
+        return hint(value)
     # To Python true is a whole number, 1; in a record it is a mistake.
     is_bool = isinstance(value, bool)
     if hint is float and isinstance(value, (int, float)) and not is_bool:

@@ -1,9 +1,9 @@
 """Finished seeds, kept one by one: what was computed once is not computed again.
 
 A seed is found by its run's fingerprint and its number, whatever command or notebook
-computed it. Each is a JSON file of its own that a person can read. It is made under a
-lock of its own, so parallel jobs work side by side, and two that want the same one
-share it. What fails is not kept.
+computed it. Each is a JSON file of its own that a person can read, with its test
+samples in a file beside it. It is made under a lock of its own, so parallel jobs work
+side by side, and two that want the same one share it. What fails is not kept.
 """
 
 import hashlib
@@ -17,6 +17,7 @@ from rsbench.core.experiment import SeedResult
 from rsbench.errors import UserError
 from rsbench.files.atomic import write_atomic
 from rsbench.files.cache import Cache
+from rsbench.store.items import items_bytes, read_items
 
 log = logging.getLogger(__name__)
 
@@ -70,12 +71,29 @@ def seed_result(
                 return kept, True
             if path.exists():
                 log.warning("%s is damaged: computed again", path)
-        content = json.dumps(vars(compute()), default=_plain)
+        computed = compute()
+        values = dict(vars(computed))
+        tested = values.pop("tested")
+        # First, since the JSON file is the mark of a seed that is there.
+        items = items_bytes({(0, seed): tested})
+        write_atomic(_items_of(path), items, fix=_FIX)
+        content = json.dumps(values, default=_plain)
         # As it will be read, so that a fresh result and a kept one cannot differ.
         result = json.loads(content)
-        digest = hashlib.sha256(content.encode()).hexdigest()
-        write_atomic(path, _readable(result, digest), fix=_FIX)
-    return SeedResult(**result), False
+        write_atomic(path, _readable(result, _digest(content.encode(), items)), _FIX)
+    return SeedResult(**result, tested=tested), False
+
+
+def _items_of(path: Path) -> Path:
+    """Return the file of a kept seed's test samples."""
+    return path.with_suffix(".npz")
+
+
+def _digest(content: bytes, items: bytes) -> str:
+    """Return the hash of a kept seed: of its values and its test samples."""
+    digest = hashlib.sha256(content)
+    digest.update(items)
+    return digest.hexdigest()
 
 
 def _readable(result: dict[str, Any], digest: str) -> str:
@@ -98,10 +116,12 @@ def _read(path: Path, seed: int) -> SeedResult | None:
     """Return the kept result; None if there is none, or a damaged one."""
     try:
         text = path.read_text(encoding="utf-8")
+        items = _items_of(path).read_bytes()
     except (FileNotFoundError, NotADirectoryError):
         return None
     except UnicodeDecodeError:
         text = ""  # which is no JSON either
+        items = b""
     except OSError as error:
         cause = f"cannot read the kept seed {path}: {error.strerror}"
         raise UserError(f"{cause}. {_FIX}") from None
@@ -109,11 +129,12 @@ def _read(path: Path, seed: int) -> SeedResult | None:
         whole = json.loads(text)
         # As it was hashed: JSON gives back the same numbers in the same order.
         content = json.dumps(whole["result"])
-        intact = hashlib.sha256(content.encode()).hexdigest() == whole["sha256"]
-        result = SeedResult(**whole["result"])
+        intact = _digest(content.encode(), items) == whole["sha256"]
+        tested = read_items(_items_of(path))[0, seed]
+        result = SeedResult(**whole["result"], tested=tested)
         seeds = {row["seed"] for row in (*result.rows, *result.per_class)}
     # Somebody's file, or one of another release: of any shape.
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError, UserError):
         intact = False
     if not intact or seeds != {seed}:
         return None

@@ -28,9 +28,16 @@ class Setting:
 
 
 SETTINGS = (
-    # Which seeds there are changes none of them.
+    # Which seeds and draws there are changes none of them.
     Setting("seed", changes_results=False, keeps_the_papers=True),
     Setting("seeds", changes_results=False, keeps_the_papers=True),
+    Setting("draws", changes_results=False, keeps_the_papers=True),
+    # What is said of results, and what they are compared with.
+    Setting("judged_step", changes_results=False, keeps_the_papers=True),
+    Setting("table_steps", changes_results=False, keeps_the_papers=True),
+    Setting("prices", changes_results=False, keeps_the_papers=True),
+    Setting("margin", changes_results=False, keeps_the_papers=True),
+    Setting("counterparts", changes_results=False, keeps_the_papers=True),
     # How a command goes about its work.
     Setting("force", changes_results=False, keeps_the_papers=True),
     Setting("on_error", changes_results=False, keeps_the_papers=True),

@@ -50,7 +50,8 @@ def leaves(config, path=""):
 
 def test_every_setting_is_declared_to_change_numbers_or_not():
     """A new one has to be declared; those that say how a run goes change none."""
-    how = {"seed", "seeds", "tracking", "force", "on_error"}
+    how = {"seed", "seeds", "draws", "tracking", "force", "on_error"}
+    how |= {"judged_step", "table_steps", "margin", "counterparts", "prices"}
     for key in leaves(config()):
         group = key.partition(".")[0]
         assert group in {setting.key for setting in SETTINGS}, key
@@ -340,7 +341,8 @@ def test_launchers_give_the_same_bytes(rsbench, tmp_path):
         done = rsbench("-m", methods, "tracking=none", *SMALL, f"hydra/launcher={launcher}", "hydra.sweep.dir=sweep",
                        cwd=folder, env={"RSBENCH_CACHE": "cache"})  # fmt: skip
         assert done.returncode == 0, done.stderr
-        assert len(list(folder.glob("cache/seeds/*/*.json"))) == 6
+        # Two seeds each: of three methods, and of two with shuffled annotations.
+        assert len(list(folder.glob("cache/seeds/*/*.json"))) == 10
         found.append(curves_of(folder / "sweep"))
     assert len(found[0]) == 3 and found[0] == found[1] == found[2]
 

@@ -2,8 +2,8 @@
 
 import dataclasses
 import importlib
-import math
 import os
+import subprocess
 import sys
 
 import numpy as np
@@ -20,6 +20,7 @@ from rsbench.plugins import registry
 from rsbench.preprocessors import Center, Identity
 from rsbench.protocols import PerClass, Stream
 from rsbench.store.record import COLUMNS, find_records
+from tests.helpers import ROOT
 
 PROTOCOL = PerClass(4)
 
@@ -110,8 +111,11 @@ def test_the_whole_api_as_in_a_notebook(data, tmp_path):
     assert set(frame["preprocessor"]) == {"center"}
 
     table = results.compare(at=4)
-    assert len(table) == math.comb(4, 2) and set(table["step"]) == {4}
-    row = table[table["first"].str.contains("lean")].iloc[0]
+    assert set(table["step"]) == {4}
+    # Three methods have counterparts, and a pair is in one family alone.
+    assert (table["family"] == "counterpart").sum() == 3
+    assert not table.duplicated(["first", "second"]).any()
+    row = table[table["second"].str.contains("lean")].iloc[0]
     both = [row["first"], row["second"]]
     last = frame[frame["step"] == 4].groupby("method")["cumulative_error"].mean()
     names = [name.removesuffix(" center") for name in both]
@@ -120,7 +124,7 @@ def test_the_whole_api_as_in_a_notebook(data, tmp_path):
     sentences = results.findings()
     assert sentences and all(isinstance(each, str) for each in sentences)
     # Of which data, and how to read the rest.
-    assert "seeds" in sentences[0] and "Cumulative error at" in sentences[0]
+    assert "seeds" in sentences[0] and "Cumulative error" in sentences[0]
 
     page = results.report(tmp_path / "report")
     assert page.exists() and "mine" in page.read_text()
@@ -206,7 +210,7 @@ def test_hyperparameters_can_be_tuned(data):
     tuned = dataclasses.replace(data, validation=make_data(seed=1))
     grid = {"learner.C": [1e-6, 1.0]}
     (made,) = run(tuned, [Ellipsotron()], tune=grid).runs
-    assert made.info.tuned[0]["learner.C"] in grid["learner.C"]
+    assert made.info.tuned["0"]["learner.C"] in grid["learner.C"]
 
 
 # What is kept.
@@ -298,7 +302,7 @@ def test_workers_follow_to_another_folder(data, tmp_path, monkeypatch):
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
         monkeypatch.chdir(tmp_path / name)
-        run(data, [Lean(), Ellipsotron()], jobs=2)
+        run(data, [Lean(), Ellipsotron()], jobs=2, counterparts=False)
         kept = list((tmp_path / name / "outputs" / "cache").rglob("[01].json"))
         assert len(kept) == 4
 
@@ -401,6 +405,193 @@ def test_reloaded_code_is_not_computed_by_workers_that_have_the_old(
     del sys.modules["ap_mine"]
 
 
+# Draws, counterparts, and what is said of results.
+
+
+class Bare(Ellipsotron):
+    """Lean, when nobody annotates anything."""
+
+    without = Lean
+
+
+class Worlds(rsbench.Dataset):
+    """Other samples in each draw."""
+
+    def __init__(self, number: int = 0):
+        self.number = number
+
+    def load(self):
+        return make_data(seed=self.number)
+
+    def drawn(self, number):
+        return Worlds(number)
+
+
+def test_draws_are_of_the_same_methods_and_seeds(tmp_path):
+    methods = {"lean": Lean(), "mine": Bare()}
+    results = run(Worlds(), methods, draws=3, folder=tmp_path / "out")
+    frame = results.frame
+    assert len(frame) == 2 * 3 * 2 * 4  # methods, draws, seeds, steps
+    order = ["method", "draw", "seed", "step"]
+    assert frame[order].equals(frame[order].sort_values(order, ignore_index=True))
+    for made in results.runs:
+        assert made.info.draws == (0, 1, 2) and made.info.config["draws"] == 3
+        assert made.by_draw("test_error").shape == (4, 3, 2)
+        for draw in range(3):
+            (alone,) = run(Worlds(draw), {"x": methods[made.info.method]}).runs
+            np.testing.assert_array_equal(
+                made.by_draw("test_error")[:, draw], alone.values("test_error")
+            )
+    again = rsbench.load_results(tmp_path / "out")
+    assert curves(again) == curves(results)
+    assert again.frame.equals(frame)
+
+
+def test_methods_are_paired_in_each_draw():
+    one, two = run(Worlds(), {"lean": Lean(), "mine": Bare()}, draws=2).runs
+    assert set(one.items()) == {(0, 0), (0, 1), (1, 0), (1, 1)}
+    for unit, tested in one.items().items():
+        np.testing.assert_array_equal(tested.items, two.items()[unit].items)
+
+
+def test_the_first_draw_is_the_run_without_draws(tmp_path):
+    run(Worlds(), [Lean()], folder=tmp_path / "one")
+    run(make_data(), [Lean()], folder=tmp_path / "plain", cache=False)
+    run(Worlds(), [Lean()], draws=2, folder=tmp_path / "two")
+    alone = (tmp_path / "one" / "0" / "curves.csv").read_text()
+    assert alone == (tmp_path / "plain" / "0" / "curves.csv").read_text()
+    assert not alone.startswith("draw,")
+    both = (tmp_path / "two" / "0" / "curves.csv").read_text().splitlines()
+    first = [line.removeprefix("0,") for line in both if line.startswith("0,")]
+    assert first == alone.splitlines()[1:]
+
+
+def test_what_has_no_draws_refuses_more_than_one_before_it_is_read(data):
+    class Slow:
+        def load(self):
+            raise AssertionError("it was read")
+
+    with pytest.raises(UserError, match="^draws: Slow has one draw of classes alone"):
+        run(Slow(), [Lean()], draws=2)
+    with pytest.raises(UserError, match="^draws: Data has one draw of classes alone"):
+        run(data, [Lean()], draws=2)
+
+
+def test_a_method_that_is_told_something_comes_with_its_counterpart(data, tmp_path):
+    results = run(data, {"lean": Lean(), "mine": Bare()}, folder=tmp_path / "out")
+    lean, mine = results.runs
+    assert lean.counterpart is None and lean.info.counterpart is None
+    assert mine.info.counterpart.name == "lean"
+    assert mine.info.counterpart.fingerprint == lean.info.fingerprint
+    np.testing.assert_array_equal(
+        mine.counterpart.curves["test_loss"], lean.curves["test_loss"]
+    )
+    # It is no run of its own.
+    assert len(results) == len(rsbench.load_results(tmp_path / "out")) == 2
+    read = rsbench.load_results(tmp_path / "out").runs[1]
+    assert read.counterpart.info == mine.counterpart.info
+
+
+def test_a_method_of_no_base_class_is_its_own_counterpart(data):
+    (mine,) = run(data, {"mine": typed()}).runs
+    assert (mine.info.counterpart.kind, mine.info.counterpart.name) == (
+        "itself",
+        "mine",
+    )
+    assert mine.counterpart.info.told is Told.NOTHING
+    # Relevance is one: its sums are those of the samples themselves.
+    ones = run(data, {"mine": (typed(), Ones())}).runs[0]
+    for name in COLUMNS:
+        np.testing.assert_array_equal(mine.counterpart.curves[name], ones.curves[name])
+
+
+def test_counterparts_can_be_left_out(data, tmp_path):
+    (mine,) = run(data, [Bare()], counterparts=False, folder=tmp_path / "out").runs
+    assert mine.counterpart is None and mine.info.counterpart is None
+    assert not list(tmp_path.rglob("counterpart"))
+    assert mine.info.config["counterparts"] is False
+
+
+def test_counterparts_are_the_same_from_any_number_of_processes(data, tmp_path):
+    methods = {"lean": Lean(), "mine": Bare(), "typed": typed()}
+    found = []
+    for jobs in (1, 2):
+        folder = tmp_path / str(jobs)
+        results = run(data, methods, jobs=jobs, cache=False, folder=folder)
+        found.append([each.info.counterpart for each in results.runs])
+        assert results.runs[0].counterpart is None
+    assert found[0] == found[1]
+    files = [path.relative_to(tmp_path / "1") for path in tmp_path.glob("1/**/*.csv")]
+    # Curves and classes: of three methods, two counterparts and two shuffled ones.
+    assert len(files) == 2 * (3 + 2 + 2)
+    for file in files:
+        one = (tmp_path / "1" / file).read_bytes()
+        assert one == (tmp_path / "2" / file).read_bytes()
+
+
+def test_processes_share_the_counterpart_of_several_methods(data):
+    methods = {"a": Bare(), "b": (Bare(), ClassSoft()), "c": Bare(C=2.0)}
+    run(data, methods, jobs=2)
+    (lean,) = run(data, [Lean()]).runs
+    assert lean.info.reused == (0, 1)
+
+
+#: As Jupyter runs a cell: in `__main__`, which has no file, and under a file's name.
+NOTEBOOK = """
+import rsbench
+from rsbench.learners import Ellipsotron
+from tests.unit.test_api import PROTOCOL, make_data
+
+cell = '''
+class Mine(Ellipsotron):
+    without = None
+
+    def partial_fit(self, X, y, classes=None, *, relevance=None):
+        return super().partial_fit(X, y, classes, relevance=relevance)
+'''
+exec(compile(cell, "/tmp/ipykernel_1/1.py", "exec"))
+methods = {"a": Mine(), "b": Mine(C=2.0)}
+for run in rsbench.run(make_data(), methods, seeds=2, jobs=2, protocol=PROTOCOL).runs:
+    print(run.info.reused, run.counterpart.info.reused)
+"""
+
+
+def test_the_counterpart_of_a_notebooks_class_is_not_kept_either(tmp_path):
+    """In other processes such a class seems to have a file."""
+    done = subprocess.run(
+        [sys.executable, "-c", NOTEBOOK],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout == "() ()\n() ()\n", done.stderr
+    assert list((tmp_path / "cache").rglob("*.json")) == []
+
+
+def test_where_methods_are_judged_is_set_and_recorded(data, tmp_path):
+    settings = {"judged_step": 3, "table_steps": [1, 2], "margin": 2.5}
+    (made,) = run(data, [Bare()], **settings, folder=tmp_path / "out").runs
+    for info in (made.info, made.counterpart.info):
+        assert (info.judged_step, info.table_steps) == (3, (1, 2, 3))
+        assert info.margin == pytest.approx(0.025)
+    assert {key: made.info.config[key] for key in settings} == settings
+    assert made.judged_step == 3 and made.table_steps() == [1, 2, 3]
+    assert list(made.summary()) == ["1", "2", "3"]
+    (usual,) = run(data, [Bare()]).runs
+    assert usual.info.fingerprint == made.info.fingerprint
+    assert (usual.info.judged_step, usual.info.margin) == (4, 0.01)
+
+
+def test_a_judged_step_that_is_not_tested_is_named(data, tmp_path):
+    with pytest.raises(UserError, match="judged_step=9 is not tested: .* 1, 2, 3, 4"):
+        run(data, [Lean()], judged_step=9)
+    assert list(tmp_path.rglob("*.json")) == []
+    run(data, [Lean()])
+    with pytest.raises(UserError, match="judged_step=9 is not tested"):
+        run(data, [Lean()], judged_step=9)
+
+
 # Promises that hold for any method.
 
 
@@ -484,6 +675,12 @@ def test_a_methods_first_prediction_is_the_same_whatever_is_marked(data):
         ({"seeds": True}, "seeds=True, expected a whole number"),
         ({"seed": -1}, "seed=-1, expected a whole number from 0 on"),
         ({"jobs": 0}, "jobs=0, expected a whole number from 1 on"),
+        ({"draws": 0}, "draws=0, expected a whole number from 1 on"),
+        ({"draws": 1.5}, "draws=1.5, expected a whole number"),
+        ({"judged_step": "end"}, "judged_step='end', expected a whole number"),
+        ({"table_steps": 5}, "table_steps=5, expected a list of steps"),
+        ({"margin": "small"}, "margin='small', expected points of error, 0 or more"),
+        ({"counterparts": "no"}, "counterparts='no', expected true or false"),
         ({"precision": "half"}, "precision='half', expected data, float32, float64"),
         ({"tune": {"C": [1]}}, "tune.C: only parameters of learner and aggregator"),
         ({"tune": {"learner.Q": [1]}}, "Lean has no parameter 'Q'"),

@@ -12,12 +12,12 @@ from rsbench.aggregators import (
     Ones,
     Sample,
 )
-from rsbench.core.components import Told
+from rsbench.core.components import Absent, Aggregator, Dataset, Told
 from rsbench.core.data import Data
-from rsbench.core.experiment import Setup, load, read_only, run_seed
+from rsbench.core.experiment import Setup, draw_of, load, read_only, run_seed
 from rsbench.core.seeds import stream
 from rsbench.core.supervision import rich_supervision
-from rsbench.corruptions import Full
+from rsbench.corruptions import Budget, Full
 from rsbench.errors import UserError
 from rsbench.learners import SVMFF, Ellipsotron, FeatureScaling, Lean, SVMFFBatch
 from rsbench.preprocessors import L2, Center, Identity, Standardize
@@ -191,6 +191,93 @@ def test_annotations_reach_only_learners_that_ask():
         same = run_seed(made, sample, 0).rows == run_seed(made, other, 0).rows
         # Where every feature is marked by someone, cross-classes is lean whatever the votes.
         assert same == (name in ("lean", "cross_classes")), name
+
+
+# Nobody annotates anything.
+
+AGGREGATORS = [
+    Ones(),
+    Sample(),
+    ClassSoft(),
+    ClassSoft(scope="seen"),
+    ClassThreshold(2),
+    ClassThreshold("auto"),
+    ClassThreshold(2, scope="seen"),
+    CrossClasses(),
+    CrossClasses(scope="seen"),
+]
+
+
+class Diarist(Lean):
+    """Lean, and a diary of what it was told."""
+
+    diary: list = []
+
+    def partial_fit(self, X, y, classes=None, *, relevance=None, annotation=None):
+        self.diary.append((relevance.copy(), annotation.copy()))
+        return super().partial_fit(X, y, classes)
+
+
+def told_of(aggregator, annotation):
+    """Relevance and votes of all samples, as they reached a learner."""
+    Diarist.diary.clear()
+    made = setup(learner=Diarist(), aggregator=aggregator, annotation=annotation)
+    run_seed(made, data(n=180), 0)
+    relevance, votes = zip(*Diarist.diary, strict=True)
+    return np.concatenate(relevance), np.concatenate(votes)
+
+
+@pytest.mark.parametrize("aggregator", AGGREGATORS, ids=repr)
+def test_without_annotations_relevance_is_one_and_votes_are_nan(aggregator):
+    relevance, votes = told_of(aggregator, Absent())
+    assert relevance.shape == votes.shape == (12, 6)
+    assert (relevance == 1).all() and np.isnan(votes).all()
+
+
+@pytest.mark.parametrize("aggregator", AGGREGATORS, ids=repr)
+def test_without_annotations_ellipsotron_is_lean(aggregator):
+    """Whatever would have made relevance of them."""
+    made = setup(aggregator=aggregator, annotation=Absent())
+    assert run_seed(made, data(), 0).rows == run_seed(setup("lean"), data(), 0).rows
+
+
+class NeverAsked(Aggregator):
+    """Fails if anybody asks it for anything."""
+
+    def fit(self, Z, y):
+        raise AssertionError("it was fitted")
+
+    def relevance(self, Z, y):
+        raise AssertionError("it was asked")
+
+    def see(self, Z, y):
+        raise AssertionError("it was shown something")
+
+    def tune(self, validate):
+        raise AssertionError("it was tuned")
+
+
+def test_without_annotations_no_aggregator_is_fitted_tuned_or_asked():
+    made = setup(aggregator=NeverAsked(), annotation=Absent())
+    run_seed(made, data(), 0)
+    with pytest.raises(AssertionError, match="it was"):
+        run_seed(setup(aggregator=NeverAsked()), data(), 0)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_without_annotations_a_method_is_told_nothing(name):
+    assert setup(name, annotation=Absent()).told() is Told.NOTHING
+
+
+def test_a_budget_shows_as_nan_where_nobody_was_asked():
+    """Nothing marked is zero, and something else."""
+    _, all_votes = told_of(Sample(), Full())
+    assert not np.isnan(all_votes.astype(float)).any()
+    _, votes = told_of(Sample(), Budget(samples=0.5))
+    asked = ~np.isnan(votes).any(axis=1)
+    assert 0 < asked.sum() < len(votes)
+    np.testing.assert_array_equal(votes[asked], all_votes[asked])
+    assert np.isnan(votes[~asked]).all()
 
 
 def test_online_error_comes_from_features_without_annotations():
@@ -374,6 +461,14 @@ def test_what_a_method_is_told_depends_on_its_aggregator():
     assert setup(aggregator=ClassSoft(scope="seen")).told() == Told.VOTES
     assert setup("lean", aggregator=ClassSoft()).told() == Told.NOTHING
     assert setup("svm_ff", aggregator=ClassSoft()).told() == Told.VOTES
+
+
+def test_votes_beside_relevance_do_not_hide_class_votes():
+    """The whole pool's votes are more than those of the samples as they come."""
+    both = asking("*, relevance=None, annotation=None")
+    assert setup(learner=both, aggregator=ClassSoft()).told() == Told.CLASS_VOTES
+    assert setup(learner=both, aggregator=Sample()).told() == Told.VOTES
+    assert setup(learner=both, aggregator=Ones()).told() == Told.VOTES
 
 
 class Doubled(Lean):
@@ -583,7 +678,107 @@ def test_progress_is_told_step_by_step():
     assert shares == [0.25, 0.5, 0.75, 1.0]
 
 
-# Data, as a run gets them.
+# Each test sample.
+
+
+@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("protocol", [PerClass(4), Stream((3, 9, 20))], ids=repr)
+def test_curves_are_the_means_of_the_test_samples_errors(name, protocol):
+    result = run_seed(setup(name, protocol=protocol), data(), 0)
+    tested = result.tested
+    assert tested.steps.tolist() == [row["step"] for row in result.rows]
+    for row in result.rows:
+        assert tested.errors(row["step"]).mean() == row["test_error"]
+        cumulative = tested.errors(row["step"], cumulative=True).mean()
+        assert cumulative == pytest.approx(row["cumulative_error"], rel=1e-14)
+
+
+def test_test_samples_are_those_of_the_plan_with_the_data_sets_classes():
+    sample = data(k=3)
+    protocol = PerClass(4, classes=2)
+    tested = run_seed(setup(protocol=protocol), sample, 5).tested
+    _, expected = protocol.plan(sample.y, None, stream(5, "plan"))
+    np.testing.assert_array_equal(tested.items, expected)
+    np.testing.assert_array_equal(tested.labels, sample.y[expected])
+    assert tested.wrong.shape == (4, len(expected))
+
+
+class Permuted(PerClass):
+    """Gives the test set in another order for each seed."""
+
+    def plan(self, y, test, rng):
+        steps, held = super().plan(y, test, rng)
+        return steps, rng.permutation(held)
+
+
+def test_test_samples_are_in_one_order_whatever_the_protocols():
+    sample = data(mask=True)
+    usual = run_seed(setup(protocol=MASK), sample, 0).tested
+    permuted = run_seed(setup(protocol=Permuted(4, test="mask")), sample, 0).tested
+    np.testing.assert_array_equal(usual.items, np.flatnonzero(sample.test))
+    for name in ("items", "labels", "wrong"):
+        np.testing.assert_array_equal(getattr(permuted, name), getattr(usual, name))
+    np.testing.assert_allclose(permuted.margins, usual.margins, rtol=1e-6)
+
+
+def test_a_sample_is_wrong_where_its_margin_is_not_above_zero():
+    """At every step of the table, of which the tests made so far are a part."""
+    result = run_seed(setup(table_steps=[1, 2, 3, 4]), data(), 0)
+    tested = result.tested
+    assert tested.margin_steps.tolist() == tested.steps.tolist()
+    assert tested.wrong.any() and not tested.wrong.all()
+    np.testing.assert_array_equal(tested.margins <= 0, tested.wrong)
+    losses = np.maximum(0, 1 - tested.margins).sum(axis=1)
+    np.testing.assert_allclose(losses, columns(result, "test_loss")[:, 0], rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("changes", "steps"),
+    [
+        ({}, [1, 2, 4]),
+        ({"table_steps": [3]}, [3, 4]),
+        ({"table_steps": [3, 9]}, [3, 4]),
+        ({"table_steps": [3], "judged_step": 2}, [2, 3]),
+        ({"judged_step": 3}, [1, 2, 3, 4]),
+    ],
+)
+def test_margins_are_kept_at_the_tables_steps(changes, steps):
+    tested = run_seed(setup(**changes), data(), 0).tested
+    assert tested.margin_steps.tolist() == steps
+    assert tested.margins.shape == (len(steps), len(tested.items))
+
+
+def test_what_is_reported_changes_no_number():
+    usual = run_seed(setup(), data(), 0)
+    other = run_seed(setup(judged_step=2, table_steps=[1]), data(), 0)
+    assert usual.rows == other.rows and usual.per_class == other.per_class
+    np.testing.assert_array_equal(usual.tested.wrong, other.tested.wrong)
+
+
+@pytest.mark.parametrize(
+    ("protocol", "judged", "words"),
+    [
+        (PerClass(4), 5, "judged_step=5 is not tested: choose of 1, 2, 3, 4"),
+        (Stream((3, 9, 20)), 10, "judged_step=10 is not tested: choose of 3, 9, 20"),
+    ],
+)
+@pytest.mark.parametrize("aggregator", [Sample(), NeverAsked()], ids=["asked", "tuned"])
+def test_a_judged_step_that_is_not_tested_is_refused_before_anything_is_learned(
+    aggregator, protocol, judged, words
+):
+    Recorder.diary.clear()
+    made = setup(
+        learner=Recorder(),
+        aggregator=aggregator,
+        protocol=protocol,
+        judged_step=judged,
+    )
+    with pytest.raises(UserError, match=words):
+        run_seed(made, data(), 0)
+    assert Recorder.diary == []
+
+
+# Draws of classes.
 
 
 class Wilful:
@@ -595,6 +790,38 @@ class Wilful:
     def plan(self, y, test, rng):
         y[:] = y[::-1].copy()
         return PerClass(4).plan(y, test, rng)
+
+
+class Worlds(Dataset):
+    """Other samples in each draw."""
+
+    def __init__(self, number: int = 0):
+        self.number = number
+
+    def load(self):
+        return data(seed=self.number)
+
+    def drawn(self, number):
+        return Worlds(number)
+
+
+def test_the_first_draw_is_the_data_set_itself():
+    worlds = Worlds()
+    assert draw_of(worlds, 0) is worlds
+    assert draw_of(worlds, 2).number == 2
+    one = Wilful()
+    assert draw_of(one, 0) is one
+
+
+@pytest.mark.parametrize("dataset", [data(), Wilful], ids=["arrays", "a class"])
+def test_what_has_no_draws_refuses_more_than_one(dataset):
+    given = dataset if isinstance(dataset, Data) else dataset()
+    name = type(given).__name__
+    with pytest.raises(UserError, match=f"^draws: {name} has one draw .*draws=1$"):
+        draw_of(given, 1)
+
+
+# Data, as a run gets them.
 
 
 def test_nobody_can_change_a_runs_data():

@@ -8,15 +8,15 @@ import types
 import numpy as np
 import pytest
 
-from rsbench.aggregators import Ones
+from rsbench.aggregators import Ones, Sample
 from rsbench.core.data import Data
 from rsbench.core.experiment import Setup
 from rsbench.corruptions import Full
-from rsbench.learners import Lean
+from rsbench.learners import Ellipsotron, Lean
 from rsbench.plugins import provenance
 from rsbench.preprocessors import Identity
 from rsbench.protocols import PerClass
-from rsbench.running import compute, identify
+from rsbench.running import compute, identify, plan_task
 
 LEARNER = """
 from rsbench.learners import Lean
@@ -203,10 +203,10 @@ def test_a_class_without_a_file_is_unknown(make):
 
 def test_a_class_without_a_file_is_never_kept_and_this_is_said(caplog, tmp_path):
     made = setup(by_exec()())
-    identity = identify(made, DATA)
+    task = plan_task(made, lambda draw: DATA, [0], [0, 1])
     for _ in range(2):
         caplog.clear()
-        outcome = compute(made, DATA, [0, 1], identity)
+        outcome = compute(task)
         assert outcome.reused == ()
         assert "Mine has no source file" in caplog.text
         assert "computed anew, and not kept" in caplog.text
@@ -215,12 +215,14 @@ def test_a_class_without_a_file_is_never_kept_and_this_is_said(caplog, tmp_path)
 
 def test_who_keeps_nothing_is_not_warned(caplog):
     made = setup(by_exec()())
-    compute(made, DATA, [0], identify(made, DATA), cache=False)
+    compute(plan_task(made, lambda draw: DATA, [0], [0]), cache=False)
     assert "no source file" not in caplog.text
 
 
 def test_a_function_is_unknown_too():
-    made = dataclasses.replace(setup(Lean()), annotation=lambda Z, rng: Z)
+    made = dataclasses.replace(
+        setup(Ellipsotron()), aggregator=Sample(), annotation=lambda Z, rng: Z
+    )
     assert identify(made, DATA).unknown == ("function",)
 
 

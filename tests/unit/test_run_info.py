@@ -8,9 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rsbench.core.components import Told
+from rsbench.core.data import Drawn
 from rsbench.errors import UserError
 from rsbench.store.run_info import (
     SCHEMA,
+    Counterpart,
+    CounterpartKind,
     DataInfo,
     PluginInfo,
     RunInfo,
@@ -35,7 +38,12 @@ FULL = RunInfo(
     tracking={"uri": "sqlite:///mlflow.db", "experiment": "cub"},
     fingerprint="f" * 64,
     seeds=(0, 1),
-    draw=2,
+    draws=(0, 1, 2),
+    judged_step=20,
+    table_steps=(5, 20),
+    margin=0.02,
+    counterpart=Counterpart(CounterpartKind.EQUAL, "lean", "e" * 64),
+    score_scale="margin",
     versions={"numpy": "2.0"},
     git_commit="0123+",
     data=DataInfo(
@@ -45,11 +53,12 @@ FULL = RunInfo(
         learn_on="validation",
         how_to_get_real="Get it",
         details={"detectors": {"auc": 0.9}},
+        drawn=Drawn(classes=10, of=30),
     ),
     classes=10,
-    samples=SplitSizes(pool=30, test=20),
+    samples=SplitSizes(pool=30, test=20, learned=25, fixed_test=True),
     unit="samples per class",
-    tuned={0: {"theta": 3}, 1: {"theta": 4}},
+    tuned={"0": {"theta": 3}, "1": {"theta": 4}},
     bound={"as_printed": 2.0},
     seconds=1.5,
     plugins=(PluginInfo("mine.py", None, "a" * 64, ("learner=mine",)),),
@@ -161,13 +170,27 @@ def test_any_value_is_either_read_or_named(name, value):
             "data.simulated is 'no'",
         ),
         ({"samples": {"pool": 1}}, "samples.test is missing"),
-        ({"tuned": {"first": {}}}, "tuned is"),
         ({"tuned": {"0": 3}}, "tuned.0 is 3"),
         ({"bound": {"as_printed": "large"}}, "bound.as_printed is 'large'"),
         ({"versions": {"numpy": 2}}, "versions.numpy is 2"),
         ({"plugins": [{"version": "1"}]}, "plugins.plugin is missing"),
         ({"tracking": {"uri": None}}, "tracking.uri is None"),
-        ({"schema": "2"}, "schema is '2'"),
+        ({"schema": "3"}, "schema is '3'"),
+        ({"draws": 3}, "draws is 3"),
+        ({"judged_step": "20"}, "judged_step is '20'"),
+        ({"judged_step": True}, "judged_step is True"),
+        ({"table_steps": [5.5]}, "table_steps is 5.5"),
+        ({"margin": "1"}, "margin is '1'"),
+        ({"counterpart": "lean"}, "counterpart is not as expected"),
+        ({"counterpart": {"kind": "equal"}}, "counterpart.name is missing"),
+        (
+            {"counterpart": {**FULL.to_json()["counterpart"], "kind": "twin"}},
+            "counterpart.kind is 'twin'",
+        ),
+        (
+            {"data": {**FULL.to_json()["data"], "drawn": {"classes": 3}}},
+            "data.drawn.of is missing",
+        ),
         ({"schema": True}, "schema is True"),
         ({"schema": 0}, "schema 0"),
     ],
@@ -235,7 +258,7 @@ def test_an_old_record_is_upgraded():
     assert info.schema == SCHEMA
     assert (info.method, info.control, info.control_of) == ("ellipsotron", None, None)
     assert (info.preprocessor, info.fitted_on_stream) == ("none", False)
-    assert info.told is Told.VOTES and info.built_in and info.draw == 0
+    assert info.told is Told.VOTES and info.built_in and info.draws == (0,)
     assert info.seeds == (0, 1) and info.samples == SplitSizes(250, 300)
     assert info.data == DataInfo("cub", "d" * 64, False)
     assert info.config == OLD["config"] and info.changed == {}
@@ -333,7 +356,7 @@ def test_an_old_run_of_a_plugins_component_is_not_built_in():
 
 
 def test_old_choices_are_kept_by_seed():
-    assert old(tuned={"0": {"theta": 3.0}}).tuned == {0: {"theta": 3.0}}
+    assert old(tuned={"0": {"theta": 3.0}}).tuned == {"0": {"theta": 3.0}}
 
 
 @pytest.mark.parametrize(
@@ -350,6 +373,37 @@ def test_a_damaged_old_record_is_an_error_that_names_the_file(name, value):
         old(**{name: value})
     except UserError as error:
         assert str(error).startswith("run.json: ")
+
+
+# Records of schema 2, before draws and counterparts.
+
+
+def schema_2():
+    """What the release before wrote of a run."""
+    content = {**through_json(FULL), "schema": 2, "draw": 0}
+    later = ("draws", "judged_step", "table_steps", "margin", "counterpart")
+    for name in (*later, "score_scale"):
+        del content[name]
+    for name in ("learned", "fixed_test"):
+        del content["samples"][name]
+    del content["data"]["drawn"]
+    return content
+
+
+def test_a_record_of_schema_2_has_one_draw_and_no_counterpart():
+    info = read_info(schema_2(), "run.json")
+    assert info.draws == (0,) and info.counterpart is None
+    assert (info.judged_step, info.table_steps, info.margin) == (None, (), 0.01)
+    assert info.data.drawn is None and info.score_scale == ""
+    assert info.samples == SplitSizes(30, 20, learned=0, fixed_test=False)
+
+
+def test_all_else_of_schema_2_is_as_it_was():
+    info = read_info(schema_2(), "run.json")
+    later = ("draws", "judged_step", "table_steps", "margin", "counterpart")
+    for each in dataclasses.fields(RunInfo):
+        if each.name not in (*later, "score_scale", "samples", "data", "schema"):
+            assert getattr(info, each.name) == getattr(FULL, each.name), each.name
 
 
 # How people read it.
