@@ -2,6 +2,7 @@
 
 import dataclasses
 import itertools
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -19,15 +20,22 @@ SEEDS = 3
 #: Kinds of components whose parameters can be tuned.
 TUNABLE = ("learner", "aggregator")
 
+#: The kind that is chosen as a whole, among components.
+CHOSEN = "preprocessor"
+
+#: Every method has the same budget: so many settings, the preprocessor included.
+MOST_SETTINGS = 12
+
 
 def check_grid(grid: Mapping[str, Any]) -> None:
     """Raise an error unless a grid has lists of values, by dotted keys."""
     for key, tried in grid.items():
         kind, _, name = key.partition(".")
-        if kind not in TUNABLE or not name:
+        is_parameter = kind in TUNABLE and name
+        if not is_parameter and key != CHOSEN:
             raise UserError(
                 f"tune.{key}: only parameters of {' and '.join(TUNABLE)} can be tuned, "
-                "tune.learner.C"
+                f"tune.learner.C, and the {CHOSEN} as a whole"
             )
         # A word is a sequence too, of letters.
         is_list = isinstance(tried, Sequence) and not isinstance(tried, str)
@@ -45,6 +53,12 @@ def candidates(grid: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
     # Sorted, since the order of candidates decides between equals.
     keys = sorted(grid)
     lists = [grid[key] for key in keys]
+    count = math.prod(len(values) for values in lists)
+    if count > MOST_SETTINGS:
+        raise UserError(
+            f"tune: {count} settings, at most {MOST_SETTINGS} so that all methods have "
+            "the same budget"
+        )
     found = []
     for chosen in itertools.product(*lists):
         found.append(dict(zip(keys, chosen, strict=True)))
@@ -92,7 +106,10 @@ def tune(
     errors = []
     for values in found:
         trial = setup.with_values(values)
-        trial = dataclasses.replace(trial, protocol=per_class(steps))
+        # Its own steps: those that the run is judged at may not be among them.
+        trial = dataclasses.replace(
+            trial, protocol=per_class(steps), judged_step=None, table_steps=None
+        )
         errors.append(_mean_error(trial, held))
     best = found[int(np.argmin(errors))]  # the first among equals
     return setup.with_values(best), best

@@ -31,6 +31,10 @@ class ResNet50Attributes(Recipe, NetworkExtractor):
         Images in a step of training the detectors.
     head_seed : int
         Decides the detectors' first weights and the order of images.
+    unseen_validation : bool
+        Whether to keep the validation classes from the detectors, so that
+        hyperparameters can be tuned on them; a quarter of the training classes then
+        validates the detectors.
     backbone : str
         `efficientnet_lite0`, whose weights come with the extra `vision`; or a vision
         model of `transformers` (ResNet, ViT, DINOv2, …): its folder, or its name on the

@@ -44,6 +44,10 @@ class Recipe(Component):
         Images in a step of training the detectors.
     head_seed : int
         Decides the detectors' first weights and the order of images.
+    unseen_validation : bool
+        Whether to keep the validation classes from the detectors, so that
+        hyperparameters can be tuned on them. A quarter of the training classes then
+        validates the detectors.
     """
 
     learning_rates: tuple[float, ...] = (1e-6, 1e-5, 1e-4, 1e-3)
@@ -52,6 +56,7 @@ class Recipe(Component):
     patience: int = 3
     head_batch: int = 32
     head_seed: int = 0
+    unseen_validation: bool = False
 
     def check_params(self) -> None:
         """Raise an error for settings that could only fail later."""

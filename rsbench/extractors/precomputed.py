@@ -44,6 +44,10 @@ class Precomputed(Recipe, Extractor):
         Images in a step of training the detectors.
     head_seed : int
         Decides the detectors' first weights and the order of images.
+    unseen_validation : bool
+        Whether to keep the validation classes from the detectors, so that
+        hyperparameters can be tuned on them; a quarter of the training classes then
+        validates the detectors.
     path : str
         The file.
     array : str or None

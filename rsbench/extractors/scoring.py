@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from rsbench.core.data import Data, Training
+from rsbench.core.seeds import stream
 from rsbench.errors import UserError
 from rsbench.extractors.bad_images import without_bad
 from rsbench.extractors.detectors import Recipe, quality, train_detectors
@@ -46,9 +47,29 @@ def detect(
         )
     # Rows of samples come first, then those of training images.
     features = features[keep]
-    detectors = train_detectors(features[len(data.y) :], data.training, recipe)
+    of_training = features[len(data.y) :]
+    training = data.training
+    told = dict(source)
+    if recipe.unseen_validation:
+        of_training = of_training[~training.validation]
+        training = _without_validation(training, recipe.head_seed)
+        told["unseen"] = "validation classes"
+    detectors = train_detectors(of_training, training, recipe)
     scores = detectors.scores(features)
-    return _with_scores(data, scores, {**source, **detectors.quality})
+    return _with_scores(data, scores, {**told, **detectors.quality})
+
+
+def _without_validation(training: Training, seed: int) -> Training:
+    """Return the training classes alone, a quarter of them to validate on."""
+    rows = np.flatnonzero(~training.validation)
+    classes = np.unique(training.y[rows])
+    held = stream(seed, "detectors").permutation(classes)[: max(1, len(classes) // 4)]
+    return Training(
+        images=tuple(training.images[i] for i in rows.tolist()),
+        y=training.y[rows],
+        Z=training.Z[rows],
+        validation=np.isin(training.y[rows], held),
+    )
 
 
 def score(

@@ -19,8 +19,8 @@ def test_a_run_records_what_was_chosen(rsbench, tmp_path):
     done = rsbench(*words)
     assert done.returncode == 0, done.stderr
     (run,) = find_records(tmp_path)
-    assert set(run.info.tuned) == {0, 1}
-    assert run.info.tuned[0].keys() == {"learner.C"}
+    assert set(run.info.tuned) == {"0", "1"}
+    assert run.info.tuned["0"].keys() == {"learner.C"}
     wrong = rsbench(*words[:-1], "+tune.learner.Q=[1]")
     assert wrong.returncode == 1
     assert "Q" in wrong.stderr and "Traceback" not in wrong.stderr

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rsbench.core.data import Training, identity
+from rsbench.core.data import Data, Training, identity
 from rsbench.datasets import CUB
 from rsbench.errors import UserError
 from rsbench.extractors import (
@@ -34,6 +34,7 @@ from rsbench.extractors.detectors import (
 )
 from rsbench.extractors.images import image_features
 from rsbench.extractors.precomputed import match_names
+from rsbench.extractors.scoring import detect
 from rsbench.files.cache import Cache
 from tests.small_data import ATTRIBUTES, save_network
 
@@ -1025,3 +1026,33 @@ def test_a_backbone_of_ones_own_is_three_things(birds):
 
     found, bad = image_features(birds.images, Backbone("mean colour", "1", load), 4)
     assert found.shape == (12, 3) and not bad
+
+
+def test_validation_classes_that_are_kept_apart_have_no_say_in_the_scores(rng):
+    features = rng.normal(size=(60, 5)).astype(np.float32)
+    y = np.repeat(np.arange(12), 5)
+    votes = rng.random((60, 4)) < 0.4
+    few = y < 2
+    training = Training(
+        images=(Path("x.jpg"),) * 50,
+        y=y[~few],
+        Z=votes[~few],
+        validation=y[~few] >= 8,
+    )
+    recipe = Recipe(learning_rates=(0.01,), weight_decays=(0.0,), epochs=3)
+
+    def scores(given, **changes):
+        data = Data(
+            y=y[few], Z=votes[few], images=(Path("x.jpg"),) * 10, training=given
+        )
+        return detect(data, features, {}, dataclasses.replace(recipe, **changes), {})
+
+    other = dataclasses.replace(
+        training, Z=np.where(training.validation[:, None], ~training.Z, training.Z)
+    )
+    apart = scores(training, unseen_validation=True)
+    assert np.array_equal(apart.X, scores(other, unseen_validation=True).X)
+    assert apart.details["detectors"]["unseen"] == "validation classes"
+    assert len(apart.validation.y) == training.validation.sum()
+    assert not np.array_equal(scores(training).X, scores(other).X)
+    assert "unseen" not in scores(training).details["detectors"]

@@ -14,7 +14,7 @@ from rsbench.datasets import Synthetic
 from rsbench.datasets.arrays import Arrays
 from rsbench.errors import UserError
 from rsbench.learners import Ellipsotron
-from rsbench.preprocessors import Identity
+from rsbench.preprocessors import L2, Identity
 from rsbench.protocols import PerClass, Stream
 
 TRIED = (1e-5, 1.0, 100.0)
@@ -161,3 +161,19 @@ def test_arrays_with_a_labelled_background_can_be_tuned_on(tmp_path, rng):
     np.savez(tmp_path / "short.npz", **content, **short)
     with pytest.raises(UserError, match="short.npz, background: Z has shape"):
         Arrays(str(tmp_path / "short.npz")).load()
+
+
+# The same budget for every method.
+
+
+def test_a_preprocessor_is_chosen_as_a_whole(data):
+    made = setup({"preprocessor": [Identity(), L2()]})
+    chosen, values = tune(made, data, PerClass)
+    assert type(values["preprocessor"]) in (Identity, L2)
+    assert chosen.preprocessor is values["preprocessor"]
+
+
+def test_no_method_may_try_more_than_twelve_settings():
+    grid = {"learner.C": [1.0, 2.0, 3.0, 4.0, 5.0], "preprocessor": [Identity()] * 3}
+    with pytest.raises(UserError, match="tune: 15 settings, at most 12"):
+        candidates(grid)
