@@ -7,20 +7,21 @@ one data frame.
 from collections.abc import Sequence
 from pathlib import Path
 
-from rsbench.errors import UserError
 from rsbench.files.atomic import CHOOSE_FOLDER, write_atomic
+from rsbench.report.claims import claims
 from rsbench.report.collect import Group, groups
-from rsbench.report.comparisons import Comparison
 from rsbench.report.figure import draw, render
 from rsbench.report.findings import findings
+from rsbench.report.latex import make_latex
 from rsbench.report.page import make_page
 from rsbench.report.pairs import make_comparisons, pairs_csv
-from rsbench.report.table import make_latex, make_tables
+from rsbench.report.table import make_tables
 from rsbench.store.record import Run
 from rsbench.store.results import to_parquet
 
 __all__ = [
     "FILES",
+    "claims",
     "draw",
     "findings",
     "make_comparisons",
@@ -68,19 +69,19 @@ def write_report(
         The tables and words, for the terminal; those of table.md.
     """
     parts = groups(runs)
-    text = make_tables(runs) + _compared(parts)
+    text = _answers(parts) + make_tables(runs) + _compared(parts)
     # All are made before any is written: one that fails leaves the earlier report.
     files: dict[str, str | bytes] = {
         "report.html": make_page(runs, left_out, parts),
         "table.md": text,
-        "table.tex": make_latex(runs),
+        "table.tex": make_latex(runs, parts),
         "results.parquet": to_parquet(runs),
     }
     for ending, image in render(runs, ("png", "pdf", "svg")).items():
         files[f"curves.{ending}"] = image
     compared = []
     for group in parts:
-        compared += _comparisons(group)
+        compared += group.comparisons
     if compared:
         files["comparisons.csv"] = pairs_csv(compared)
     for name, content in files.items():
@@ -90,12 +91,15 @@ def write_report(
     return text
 
 
-def _comparisons(group: Group) -> list[Comparison]:
-    """Return a group's comparisons; none where its runs cannot be compared."""
-    try:
-        return group.comparisons
-    except UserError:  # a single run, or runs that cannot be paired
-        return []
+def _answers(parts: Sequence[Group]) -> str:
+    """Return the answer of each group, which stands before everything else."""
+    told = [group for group in parts if group.findings.answer]
+    text = ""
+    for group in told:
+        if len(told) > 1:
+            text += f"{group.title}:\n"
+        text += "\n".join(group.findings.answer) + "\n\n"
+    return text
 
 
 def _compared(parts: Sequence[Group]) -> str:
@@ -108,25 +112,24 @@ def _compared(parts: Sequence[Group]) -> str:
     # A title tells groups apart; a single one has nothing to be told from.
     several = len(compared) > 1
     for group in compared:
+        told = make_comparisons(group)
         if several:
             text += f"\n{group.title}:\n"
-        if len(group.good) > 1:
-            told = make_comparisons(group)
-            if told:
-                text += f"\n{told}"
-        elif several:
-            text += f"{group.good[0].info.label}: nothing here to compare it with.\n"
-        if _comparisons(group):
-            text += _in_words(group)
+            if len(group.good) == 1 and not told:
+                label = group.good[0].info.label
+                text += f"{label}: nothing here to compare it with.\n"
+        if told:
+            text += f"\n{told}"
+        text += _in_words(group)
     return text
 
 
 def _in_words(group: Group) -> str:
-    """Return a group's sentences as a list; nothing where there are none."""
+    """Return what the answer rests on as a list; nothing where there is nothing."""
     found = group.findings
-    if not found.lines:
+    if not found.details:
         return ""
     text = f"\nIn words. {found.note}\n\n"
-    for line in found.lines:
+    for line in found.details:
         text += f"- {line}\n"
     return text

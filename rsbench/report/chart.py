@@ -6,12 +6,14 @@ from typing import Any
 
 from rsbench.core.measures import MEASURES
 from rsbench.core.statistics import critical_t
+from rsbench.report.cost import prices_of
 from rsbench.report.figure import (
     Line,
     against,
-    against_samples,
+    against_cost,
     has_several_features,
     is_wide,
+    with_counterparts,
 )
 from rsbench.report.labels import in_order, swept_axis, units
 from rsbench.store.record import Run
@@ -36,13 +38,17 @@ def chart(runs: Sequence[Run], title: str) -> dict[str, Any]:
         The `title`, the `views`, of which one is shown at a time, and which of them is
         shown `first`: what was swept is what the sweep was made for.
     """
-    lines = against_samples(runs, MEASURES)
+    lines = with_counterparts(runs, MEASURES)
     views = [{"name": units(runs), "log": False, "lines": _styled(lines)}]
     swept = swept_axis(runs)
     if swept is not None:
         key, values = swept
         lines = against(runs, values, MEASURES)
         views.append({"name": key, "log": is_wide(values), "lines": _styled(lines)})
+    prices = prices_of(runs)
+    if prices is not None:
+        lines = against_cost(runs, prices, MEASURES)
+        views.append({"name": "cost", "log": True, "lines": _styled(lines)})
     return {"title": title, "first": len(views) - 1, "views": views}
 
 
@@ -54,15 +60,16 @@ def _styled(lines: Sequence[Line]) -> list[dict[str, Any]]:
     dashes = _numbered([line.variant(several) for line in lines])
     styled = []
     for line in lines:
-        # Standard errors times this are the 95 % interval. One seed has none.
+        # Standard errors times this are the 95 % interval. One value has none.
         t = 0.0
-        if line.seeds > 1:
-            t = critical_t(0.95, line.seeds)
+        if line.repeats > 1:
+            t = critical_t(0.95, line.repeats)
         styled.append(
             {
                 "label": line.label(several),
                 "color": colors[line.method],
                 "dash": dashes[line.variant(several)],
+                "thin": bool(line.counterpart),
                 "x": line.x,
                 "t": t,
                 "mean": _rounded(line.mean),

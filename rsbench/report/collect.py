@@ -10,9 +10,10 @@ import numpy as np
 
 from rsbench.core.measures import MEASURES
 from rsbench.errors import UserError
-from rsbench.report.comparisons import Comparison, comparable, compare
+from rsbench.report.claims import Claims, claims
+from rsbench.report.comparisons import Comparison, check_comparable, comparable
 from rsbench.report.findings import Findings, findings
-from rsbench.report.labels import data_label, plural
+from rsbench.report.labels import data_label, repeats_text
 from rsbench.store.record import Run, find_records
 
 
@@ -99,17 +100,35 @@ class Group:
         return [run for run in self.runs if not_numbers(run) is None]
 
     @functools.cached_property
+    def claims(self) -> Claims | None:
+        """What they show; None where there is nothing to compare."""
+        try:
+            return claims(self.good)
+        except UserError:
+            return None
+
+    @property
+    def not_compared(self) -> str | None:
+        """Why there is nothing to compare, if there is not."""
+        try:
+            check_comparable(self.good)
+        except UserError as error:
+            return str(error)
+        return None
+
+    @property
     def comparisons(self) -> list[Comparison]:
-        """All pairs within families; an error says why there are none."""
-        return compare(self.good)
+        """All pairs of all families; none where there is nothing to compare."""
+        if self.claims is None:
+            return []
+        return self.claims.comparisons
 
     @functools.cached_property
     def findings(self) -> Findings:
-        """What can be said in words; nothing where runs cannot be compared."""
-        try:
-            return findings(self.good)
-        except UserError:
+        """What can be said in words; nothing where there is nothing to compare."""
+        if self.claims is None:
             return Findings()
+        return findings(self.good, self.claims)
 
 
 def groups(runs: Sequence[Run]) -> list[Group]:
@@ -175,7 +194,7 @@ def _titles(firsts: Sequence[Run]) -> list[str]:
 
 def _title(run: Run) -> str:
     reach = f"{run.info.classes} classes, up to {run.steps[-1]} {run.info.unit}"
-    return f"{data_label([run])}, {reach}, {plural(run.n_seeds, 'seed')}"
+    return f"{data_label([run])}, {reach}, {repeats_text(run)}"
 
 
 def _details(run: Run) -> str:

@@ -1,42 +1,64 @@
-"""Which runs are compared with which, seed by seed, and what that shows.
+"""Which runs are compared with which, and what that shows.
 
-One comparison is fixed beforehand: cumulative error at 20 samples per class (or the
-last step of the table), all pairs of methods that share features and all other
-settings, corrected together after Holm. Runs that are corrected together are a family.
+Every pair belongs to one family and has one p, corrected after Holm for that family.
+Tables, comparisons.csv, sentences and the page all show this p. Families are, for each
+data set, measure and step:
+
+(a) methods against their counterparts, on all features and at all settings together;
+(b) pairs inside of a track: methods that were told the same;
+(c) pairs between a track and methods that were told nothing;
+(d) each control against its method; those that make annotations meaningless also
+    against the method's counterpart. Every control is a family of its own. (No
+    annotations at all are no control here but the counterpart.)
+
+Methods in (b) and (c) have the same settings, but for the method's own. Runs under the
+controls of `JUDGED_UNDER` have families (a), (b) and (c) of their own: tuned methods
+are compared with tuned ones. Where one method's settings were swept and there is
+nothing else to compare, its settings are a family.
 """
 
 import dataclasses
+import enum
 import itertools
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rsbench.core.statistics import (
-    Interval,
-    effect_size,
-    holm,
-    mean_difference,
-    paired_t,
-    wilcoxon,
-)
+from rsbench.core.components import Told
+from rsbench.core.statistics import Estimate, Interval, holm
 from rsbench.errors import UserError
-from rsbench.report.labels import Features, as_key, features_of
+from rsbench.report.labels import Features, as_key, features_of, in_order
+from rsbench.report.units import estimate_units, units, without_sizes
 from rsbench.store.record import Run
-from rsbench.store.run_info import SplitSizes
+from rsbench.store.run_info import CounterpartKind, SplitSizes
 from rsbench.store.settings import declared
 
 if TYPE_CHECKING:  # takes half a second to import
     import pandas as pd
 
-#: The comparison fixed beforehand: the paper's measure, at the last step of its tables.
+#: What methods are judged by, at their judged step.
 MEASURE = "cumulative_error"
-STEP = 20
+
+#: A difference is clear if its p, corrected for its family, is smaller.
+ALPHA = 0.05
+
+#: Controls that methods told nothing have as well: methods are judged among those that
+#: share it.
+JUDGED_UNDER = ("tuned", "fair", "exact")
+
+#: Controls that leave the learner its annotations but none of what they say. Each is
+#: compared with the counterpart, too.
+MEANINGLESS = ("shuffled", "shuffled_within", "random", "uniform")
+
+#: The control that makes a counterpart explicit.
+ABSENT = "absent"
 
 #: With more runs than these, each is compared with the first alone: nobody reads a
 #: million pairs.
 MOST_IN_PAIRS = 100
+_MOST_PAIRS = MOST_IN_PAIRS * (MOST_IN_PAIRS - 1) // 2
 
 #: These cannot tell families apart: methods and controls are what a family consists of,
 #: and runs are compared only on data of the same content, wherever they come from.
@@ -47,42 +69,104 @@ _SHARED = frozenset({"method", "control", "dataset", "extractor"})
 _HYPERPARAMETERS = frozenset({"learner", "aggregator", "tune", "theta"})
 
 
+class Kind(enum.StrEnum):
+    """What the comparisons of a family ask."""
+
+    #: (a) Does a method gain by what it was told?
+    COUNTERPART = "counterpart"
+    #: (b) Which of the methods told the same is better?
+    TRACK = "track"
+    #: (c) Is a method told something better than others told nothing?
+    NOTHING = "nothing"
+    #: (d) What does a control change?
+    CONTROL = "control"
+    #: Which of a method's settings is better?
+    SETTINGS = "settings"
+
+
+@dataclass(frozen=True)
+class Family:
+    """Comparisons that are corrected together.
+
+    Parameters
+    ----------
+    kind : Kind
+        What they ask.
+    track : Told, optional
+        The track, where the family has one.
+    control : str, optional
+        The control that is asked about, or that all methods are judged under.
+    """
+
+    kind: Kind
+    track: Told | None = None
+    control: str | None = None
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two runs that are compared, and the one family that this belongs to."""
+
+    one: Run
+    two: Run
+    family: Family
+
+
 @dataclass(frozen=True)
 class Comparison:
-    """One run against another, by their differences seed by seed: one minus two.
+    """One run against another, by paired differences: one minus two.
 
     Parameters
     ----------
     one, two : Run
         The runs.
+    family : Family
+        What it was corrected with.
     measure : str
         What is compared.
     step : int
         Where on the curves.
-    difference : Interval
-        Mean difference, as a fraction; its interval allows for overlapping splits.
-    effect : float
-        Mean difference in standard deviations.
+    estimate : Estimate
+        The mean difference, as a fraction, with the variance that its repeats allow.
+    p : float
+        Two-sided, corrected for the family after Holm; NaN if it cannot be known.
+    of : int
+        How many comparisons the family has.
     wins, ties, losses : int
         Seeds in which the first has less error, the same, or more.
-    p_t, p_corrected, p_wilcoxon, p_holm : float
-        p of the paired t test; after Nadeau and Bengio; after Wilcoxon, if there are
-        enough seeds; and Nadeau and Bengio's, corrected for the family after Holm.
     """
 
     one: Run
     two: Run
+    family: Family
     measure: str
     step: int
-    difference: Interval
-    effect: float
+    estimate: Estimate
+    p: float
+    of: int
     wins: int
     ties: int
     losses: int
-    p_t: float
-    p_corrected: float
-    p_wilcoxon: float | None
-    p_holm: float
+
+    @property
+    def difference(self) -> Interval:
+        """The mean difference with its 95 % interval, by itself."""
+        return self.estimate.interval()
+
+    @property
+    def is_clearly_less(self) -> bool:
+        """Whether the first run clearly has less error."""
+        return self.p < ALPHA and self.estimate.mean < 0
+
+    @property
+    def is_clearly_more(self) -> bool:
+        """Whether the first run clearly has more error."""
+        return self.p < ALPHA and self.estimate.mean > 0
+
+    @property
+    def is_judged(self) -> bool:
+        """Whether anything is known of how sure the difference is."""
+        return not np.isnan(self.p)
 
     @property
     def first(self) -> str:
@@ -96,73 +180,372 @@ class Comparison:
 
 
 @dataclass(frozen=True)
-class FamilyKey:
-    """What the runs of a family share.
-
-    Parameters
-    ----------
-    features : Features
-        What they learn on.
-    changed : tuple of pairs of str
-        Settings that differ from the methods' own, by dotted key, as JSON.
-    method, control : str, optional
-        The one method whose settings are compared; None where methods are.
-    """
-
-    features: Features
-    changed: tuple[tuple[str, str], ...]
-    method: str | None = None
-    control: str | None = None
-
-
-@dataclass(frozen=True)
 class ComparisonKey:
     """What runs must share to be compared seed by seed."""
 
     data: str
     protocol: str
     seeds: tuple[int, ...]
+    draws: tuple[int, ...]
     samples: SplitSizes | None
     steps: tuple[int, ...]
+    judged_step: int
+    margin: float
 
 
 def compare(
     runs: Sequence[Run], measure: str = MEASURE, step: int | None = None
 ) -> list[Comparison]:
-    """Compare all pairs of runs within each family, corrected together.
+    """Compare runs and their counterparts, family by family.
 
     Parameters
     ----------
     runs : sequence of Run
-        Two or more, on the same data under the same protocol and seeds.
+        On the same data under the same protocol, draws and seeds.
     measure : str
         A column of the curves.
     step : int, optional
-        Where on the curves; by default that of the comparison fixed beforehand.
+        Where on the curves; by default the step at which the runs are judged.
+
+    Returns
+    -------
+    list of Comparison
+        All pairs of all families; none of losses on scales that differ.
 
     Raises
     ------
     UserError
-        If the runs cannot be paired.
+        If the runs cannot be paired, or there is nothing to pair.
     """
     check_comparable(runs)
     if step is None:
-        step = compared_step(runs[0])
+        step = runs[0].judged_step
     if step not in runs[0].steps:
         raise UserError(
             f"{runs[0].info.label} has no step {step}: its curves go from "
             f"{runs[0].steps[0]} to {runs[0].steps[-1]} {runs[0].info.unit}"
         )
+    everything = [*runs, *shuffled_beside(runs)]
+    return compare_pairs(pairs_among(everything, counterparts(runs)), measure, step)
+
+
+def compare_pairs(pairs: Sequence[Pair], measure: str, step: int) -> list[Comparison]:
+    """Return the comparisons of pairs, in their order, corrected by families.
+
+    Parameters
+    ----------
+    pairs : sequence of Pair
+        As `pairs_among` has them.
+    measure : str
+        A column of the curves. Of losses, pairs on scales that differ are left out.
+    step : int
+        Where on the curves.
+    """
+    if measure.endswith("_loss"):
+        pairs = [pair for pair in pairs if _have_like_scores(pair)]
+    by_unit: dict[Run, np.ndarray] = {}
+    estimates = []
+    for pair in pairs:
+        for run in (pair.one, pair.two):
+            if run not in by_unit:
+                by_unit[run] = units(run, measure, step)
+        first = by_unit[pair.one]
+        second = by_unit[pair.two]
+        estimates.append(estimate_units(pair.one, first, second, measure, step))
+    ps = [each.p() for each in estimates]
+    corrected, sizes = _correct(pairs, ps)
     found = []
-    for family in families(runs):
-        found += _compare_family(family, measure, step)
+    for i, pair in enumerate(pairs):
+        by_seed = _at(pair.one, measure, step) - _at(pair.two, measure, step)
+        found.append(
+            Comparison(
+                one=pair.one,
+                two=pair.two,
+                family=pair.family,
+                measure=measure,
+                step=step,
+                estimate=estimates[i],
+                p=corrected[i],
+                of=sizes[i],
+                wins=int((by_seed < 0).sum()),
+                ties=int((by_seed == 0).sum()),
+                losses=int((by_seed > 0).sum()),
+            )
+        )
     return found
+
+
+def _have_like_scores(pair: Pair) -> bool:
+    """Tell whether the losses of a pair mean the same."""
+    scale = pair.one.info.score_scale
+    return bool(scale) and scale == pair.two.info.score_scale
+
+
+def _correct(
+    pairs: Sequence[Pair], ps: Sequence[float]
+) -> tuple[list[float], list[int]]:
+    """Return each p corrected for its family, and how many the family has."""
+    places: dict[Family, list[int]] = {}
+    for i, pair in enumerate(pairs):
+        places.setdefault(pair.family, []).append(i)
+    corrected = [float("nan")] * len(ps)
+    sizes = [0] * len(ps)
+    for members in places.values():
+        together = holm([ps[i] for i in members])
+        for i, p in zip(members, together, strict=True):
+            corrected[i] = p
+            sizes[i] = len(members)
+    return corrected, sizes
+
+
+def _at(run: Run, measure: str, step: int) -> np.ndarray:
+    """Return a measure after a step, by draw and seed."""
+    return run.values(measure)[run.steps.index(step)]
+
+
+def pairs_among(runs: Sequence[Run], own: dict[Run, Run]) -> list[Pair]:
+    """Return all pairs that are compared, each once.
+
+    Parameters
+    ----------
+    runs : sequence of Run
+        Runs that can be compared with each other.
+    own : dict of Run
+        Their counterparts, as `counterparts` finds them.
+    """
+    found: dict[frozenset[Run], Pair] = {}
+    for under in (None, *JUDGED_UNDER):
+        judged = [run for run in runs if run.info.control == under]
+        _add(found, _with_counterparts(judged, own, under))
+        for members in by_settings(judged):
+            _add(found, _inside_tracks(members, under))
+            _add(found, _with_nothing(members, own, under))
+    _add(found, _with_controls(runs, own))
+    # What is asked first is always which method is better. Shuffled annotations come
+    # with every method, and are no other method.
+    real = [run for run in runs if run.info.control not in MEANINGLESS]
+    if all(_is_of_one_method(members) for members in by_settings(real)):
+        _add(found, _between_settings(real))
+    return list(found.values())
+
+
+def _add(found: dict[frozenset[Run], Pair], pairs: Iterable[Pair]) -> None:
+    """Take pairs over, unless an earlier family has them."""
+    for pair in pairs:
+        if pair.one is not pair.two:
+            found.setdefault(frozenset((pair.one, pair.two)), pair)
+
+
+def _with_counterparts(
+    runs: Sequence[Run], own: dict[Run, Run], under: str | None
+) -> Iterator[Pair]:
+    for run in runs:
+        if run in own:
+            yield Pair(run, own[run], Family(Kind.COUNTERPART, control=under))
+
+
+def _inside_tracks(runs: Sequence[Run], under: str | None) -> Iterator[Pair]:
+    for track in Told:
+        members = [run for run in runs if run.info.told is track]
+        family = Family(Kind.TRACK, track, under)
+        for one, two in _all_pairs(members):
+            yield Pair(one, two, family)
+
+
+def _with_nothing(
+    runs: Sequence[Run], own: dict[Run, Run], under: str | None
+) -> Iterator[Pair]:
+    """Pair runs of each track with those told nothing, and with counterparts."""
+    nothing = nothing_among(runs, own)
+    for track in (Told.VOTES, Told.CLASS_VOTES):
+        members = [run for run in runs if run.info.told is track]
+        against = nothing
+        if len(members) * len(nothing) > _MOST_PAIRS:
+            against = nothing[:1]
+        for one in members:
+            for two in against:
+                yield Pair(one, two, Family(Kind.NOTHING, track, under))
+
+
+def _with_controls(runs: Sequence[Run], own: dict[Run, Run]) -> Iterator[Pair]:
+    """Pair each control with its method, and some with the method's counterpart."""
+    plain = [run for run in runs if run.info.control is None]
+    for run in runs:
+        method = method_itself(run, plain)
+        # What a method gains over no annotations is asked in (a).
+        if method is None or run.info.control == ABSENT:
+            continue
+        family = Family(Kind.CONTROL, control=run.info.control)
+        yield Pair(run, method, family)
+        if run.info.control in MEANINGLESS and method in own:
+            yield Pair(run, own[method], family)
+
+
+def _between_settings(runs: Sequence[Run]) -> Iterator[Pair]:
+    for members in _by_key(runs, _key_of_settings):
+        for one, two in _all_pairs(members):
+            yield Pair(one, two, Family(Kind.SETTINGS))
+
+
+def _is_of_one_method(runs: Sequence[Run]) -> bool:
+    return len({run.info.variant for run in runs}) == 1
+
+
+def _all_pairs(runs: Sequence[Run]) -> Iterable[tuple[Run, Run]]:
+    if len(runs) <= MOST_IN_PAIRS:
+        return itertools.combinations(runs, 2)
+    return [(runs[0], run) for run in runs[1:]]
+
+
+def counterparts(runs: Sequence[Run]) -> dict[Run, Run]:
+    """Return the counterpart of each run that has one.
+
+    A run of the sweep that computes the same is the counterpart itself. Others come
+    with the records of their methods; methods that share one share it here, too. Where
+    none was kept, the control without annotations takes its place.
+    """
+    in_sweep: dict[str, list[Run]] = {}
+    for run in runs:
+        in_sweep.setdefault(run.info.fingerprint, []).append(run)
+    brought: dict[str, Run] = {}
+    found = {}
+    for run in runs:
+        about = run.info.counterpart
+        if about is None:
+            continue
+        if about.fingerprint in in_sweep:
+            found[run] = _nearest(run, in_sweep[about.fingerprint])
+        elif run.counterpart is not None:
+            if about.fingerprint not in brought:
+                brought[about.fingerprint] = _named(run, run.counterpart)
+            found[run] = brought[about.fingerprint]
+    for run in runs:
+        if run.info.control == ABSENT:
+            method = method_itself(run, runs)
+            if method is not None:
+                found.setdefault(method, run)
+    return found
+
+
+def shuffled_beside(runs: Sequence[Run]) -> list[Run]:
+    """Return the controls with shuffled annotations that came with their methods.
+
+    Of a method that the sweep runs under this control, the sweep's own is taken.
+    """
+    in_sweep = {run.info.fingerprint for run in runs}
+    found = []
+    for run in runs:
+        other = run.shuffled
+        if other is not None and other.info.fingerprint not in in_sweep:
+            found.append(other)
+    return found
+
+
+def _nearest(run: Run, same: Sequence[Run]) -> Run:
+    """Return the one with the run's settings, of runs that compute the same."""
+    # Where votes are swept, what learns without them is there once for each value.
+    for other in same:
+        if settings_key(other) == settings_key(run):
+            return other
+    return same[0]
+
+
+def _named(run: Run, counterpart: Run) -> Run:
+    """Return a run's counterpart under a name that tells it from other runs."""
+    about = run.info.counterpart
+    if about is None or about.kind is CounterpartKind.ITSELF:
+        label = f"{run.info.label} without annotations"
+    else:
+        words = [about.name]
+        if run.info.features != "none":
+            words.append(run.info.features)
+        for key, value in run.info.changed.items():
+            words.append(f"{key}={value}")
+        label = " ".join(words)
+    info = dataclasses.replace(counterpart.info, label=label)
+    return dataclasses.replace(counterpart, info=info)
+
+
+def nothing_among(runs: Sequence[Run], own: dict[Run, Run]) -> list[Run]:
+    """Return what is told nothing: runs of the sweep, and counterparts."""
+    found = [run for run in runs if run.info.told is Told.NOTHING]
+    for run in runs:
+        if run in own and run.info.told is not Told.NOTHING:
+            found.append(own[run])
+    return in_order(found)
+
+
+def method_itself(run: Run, plain: Sequence[Run]) -> Run | None:
+    """Return the run that this one is a control of, if it is there."""
+    if run.info.control is None:
+        return None
+    for other in plain:
+        same_method = other.info.method == run.info.control_of
+        same_features = features_of(other) == features_of(run)
+        if same_method and same_features and settings_key(other) == settings_key(run):
+            return other
+    return None
+
+
+def by_settings(runs: Sequence[Run]) -> list[list[Run]]:
+    """Return runs that differ in methods, controls and features alone, together."""
+    return _by_key(runs, settings_key)
+
+
+def _by_key(runs: Sequence[Run], key_of: Callable[[Run], Hashable]) -> list[list[Run]]:
+    """Return runs by a key that they share, in the order of their first ones."""
+    found: dict[Hashable, list[Run]] = {}
+    for run in runs:
+        found.setdefault(key_of(run), []).append(run)
+    return list(found.values())
+
+
+@dataclass(frozen=True)
+class _OneMethod:
+    """What runs share that differ in nothing but a method's own settings."""
+
+    method: str
+    control: str | None
+    features: Features
+    others: tuple[tuple[str, str], ...]
+
+
+def _key_of_settings(run: Run) -> _OneMethod:
+    others = []
+    for key, value in settings_key(run):
+        if _component(key) not in _HYPERPARAMETERS:
+            others.append((key, value))
+    info = run.info
+    return _OneMethod(info.method, info.control, features_of(run), tuple(others))
+
+
+def settings_key(run: Run) -> tuple[tuple[str, str], ...]:
+    """Return the settings of a run that were changed, or are a value of a sweep.
+
+    A sweep's value counts also where it is the method's own: methods whose own values
+    differ are compared at the same value of the sweep.
+    """
+    found = []
+    for key, value in sorted({**run.info.changed, **run.info.swept}.items()):
+        # Another learner is another method; a parameter of it is a setting.
+        is_method = key in ("learner", "aggregator")
+        if is_method or _component(key) in _SHARED:
+            continue
+        if declared(key).changes_results:
+            found.append((key, as_key(value)))
+    return tuple(found)
+
+
+def _component(key: str) -> str:
+    """Return the component that a dotted key is of."""
+    component, _, _ = key.partition(".")
+    return component
 
 
 def comparison_frame(
     runs: Sequence[Run], measure: str = MEASURE, step: int | None = None
 ) -> "pd.DataFrame":
-    """Return all paired comparisons as a table, of whatever runs can be compared.
+    """Return all comparisons as a table, of whatever runs can be compared.
 
     Parameters are those of `compare`.
 
@@ -174,7 +557,8 @@ def comparison_frame(
     """
     found = []
     for group in comparable(runs):
-        if len(group) > 1:  # a single run is no error here, only nothing to compare
+        # A single run is no error here, only nothing to compare.
+        if len(group) > 1 or counterparts(group):
             found += compare(group, measure, step)
     return to_frame(found)
 
@@ -183,179 +567,35 @@ def to_frame(found: Sequence[Comparison]) -> "pd.DataFrame":
     """Return comparisons as a table, a row each."""
     import pandas as pd
 
-    table = pd.DataFrame([_row(comparison) for comparison in found])
-    if len(table):  # so that one that is not given is NaN, among others or not
-        table["p_wilcoxon"] = table["p_wilcoxon"].astype(float)
-    return table
+    return pd.DataFrame([to_row(comparison) for comparison in found])
 
 
-def _row(c: Comparison) -> dict[str, str | float | None]:
+def to_row(c: Comparison) -> dict[str, str | float | None]:
+    """Return a comparison as a row of comparisons.csv."""
+    track = None
+    if c.family.track is not None:
+        track = c.family.track.value
     return {
         "first": c.first,
         "second": c.second,
+        "family": c.family.kind.value,
+        "track": track,
+        "control": c.family.control,
         "measure": c.measure,
         "step": c.step,
+        "draws": c.one.n_draws,
         "seeds": c.one.n_seeds,
-        "first_minus_second": c.difference.mean,
+        "first_minus_second": c.estimate.mean,
         "low": c.difference.low,
         "high": c.difference.high,
-        "effect": c.effect,
+        "variance": c.estimate.variance,
+        "df": c.estimate.df,
         "first_wins": c.wins,
         "ties": c.ties,
         "second_wins": c.losses,
-        "p_t": c.p_t,
-        "p_nadeau_bengio": c.p_corrected,
-        "p_holm": c.p_holm,
-        "p_wilcoxon": c.p_wilcoxon,
+        "p": c.p,
+        "corrected_for": c.of,
     }
-
-
-def families(runs: Sequence[Run]) -> list[list[Run]]:
-    """Return runs by what is corrected together, in the order of their first ones.
-
-    A family has the methods, and their controls, on the same features with the same
-    settings. If that leaves every run alone, as where one method's C was swept, the
-    settings of a method are a family.
-    """
-    # What is asked first is always which method is better.
-    by_method = _by_key(runs, _family_key)
-    if len(by_method) < len(runs):
-        return by_method
-    return _by_key(runs, _key_of_settings)
-
-
-def _by_key(runs: Sequence[Run], key_of: Callable[[Run], Hashable]) -> list[list[Run]]:
-    """Return runs by a key that they share, in the order of their first ones."""
-    found: dict[Hashable, list[Run]] = {}
-    for run in runs:
-        found.setdefault(key_of(run), []).append(run)
-    return list(found.values())
-
-
-def _family_key(run: Run) -> FamilyKey:
-    """Return what runs share that differ in their methods and controls alone."""
-    return FamilyKey(features_of(run), settings_key(run))
-
-
-def _key_of_settings(run: Run) -> FamilyKey:
-    """Return what runs share that differ in nothing but their hyperparameters."""
-    others = []
-    for key, value in settings_key(run):
-        if _kind(key) not in _HYPERPARAMETERS:
-            others.append((key, value))
-    return FamilyKey(features_of(run), tuple(others), run.info.method, run.info.control)
-
-
-def settings_key(run: Run) -> tuple[tuple[str, str], ...]:
-    """Return the settings of a run that were changed, or are a value of a sweep.
-
-    A sweep's value counts also where it is the method's own: methods whose own values
-    differ are compared at the same value of the sweep.
-    """
-    found = []
-    for key, value in sorted({**run.info.changed, **run.info.swept}.items()):
-        if declared(key).changes_results and _kind(key) not in _SHARED:
-            found.append((key, as_key(value)))
-    return tuple(found)
-
-
-def _kind(key: str) -> str:
-    """Return the component that a dotted key is of."""
-    kind, _, _ = key.partition(".")
-    return kind
-
-
-def _compare_family(runs: Sequence[Run], measure: str, step: int) -> list[Comparison]:
-    """Compare the runs of a family pair by pair, corrected together."""
-    if len(runs) <= MOST_IN_PAIRS:
-        pairs = list(itertools.combinations(range(len(runs)), 2))
-    else:
-        pairs = [(0, i) for i in range(1, len(runs))]
-    if not pairs:
-        return []
-    # Comparable runs have the same steps, so one place on the curves is enough.
-    at = runs[0].steps.index(step)
-    by_seed = [run.values(measure)[at] for run in runs]
-    differences = np.array([by_seed[a] - by_seed[b] for a, b in pairs])
-    overlap = _overlap(runs[0])
-    # All pairs at once: a hundred runs make thousands of pairs.
-    p_t = paired_t(differences)
-    p_corrected = paired_t(differences, overlap)
-    p_holm = holm(p_corrected)
-    found = []
-    for i, (a, b) in enumerate(pairs):
-        row = differences[i]
-        found.append(
-            Comparison(
-                one=runs[a],
-                two=runs[b],
-                measure=measure,
-                step=step,
-                difference=mean_difference(row, overlap),
-                effect=effect_size(row),
-                wins=int((row < 0).sum()),
-                ties=int((row == 0).sum()),
-                losses=int((row > 0).sum()),
-                p_t=float(p_t[i]),
-                p_corrected=float(p_corrected[i]),
-                p_wilcoxon=wilcoxon(row),
-                p_holm=float(p_holm[i]),
-            )
-        )
-    return found
-
-
-def compare_pair(one: Run, two: Run) -> Comparison:
-    """Compare one run with another by the comparison fixed beforehand, by itself."""
-    check_comparable([one, two])
-    # By itself: whoever makes many of these corrects them together.
-    (found,) = _compare_family([one, two], MEASURE, compared_step(one))
-    return found
-
-
-def interaction(first: tuple[Run, Run], second: tuple[Run, Run]) -> Interval:
-    """Return by how much a gain differs from another one, seed by seed.
-
-    A gain is that of a run over another: the error of the pair's first run less that of
-    its second. Below zero, the first pair gains more.
-    """
-    check_comparable([*first, *second])
-    # Gains are paired by seed as well, so that what a split adds to both cancels.
-    i = first[0].steps.index(compared_step(first[0]))
-    gains = []
-    for one, two in (first, second):
-        gains.append(one.values(MEASURE)[i] - two.values(MEASURE)[i])
-    return mean_difference(gains[0] - gains[1], _overlap(first[0]))
-
-
-def compared_step(run: Run) -> int:
-    """Return the step of the comparison fixed beforehand, as far as the run goes.
-
-    It must not be chosen by what the curves show, so nothing but their steps counts.
-    """
-    steps = run.table_steps()
-    if STEP in steps:
-        return STEP
-    return steps[-1]
-
-
-def _overlap(run: Run) -> float:
-    """Return test over training samples of a split: the pool's, not the step's.
-
-    Splits of two seeds share samples, by which differences of seeds resemble each
-    other; Nadeau and Bengio's correction asks for this ratio.
-    """
-    sizes = run.info.samples
-    if sizes is None:
-        raise UserError(_without_sizes(run))
-    return sizes.test / sizes.pool
-
-
-def _without_sizes(run: Run) -> str:
-    return (
-        f"{run.folder}: a record of an older version, without its split's sizes: "
-        "run it again"
-    )
 
 
 def comparison_key(run: Run) -> ComparisonKey:
@@ -364,8 +604,11 @@ def comparison_key(run: Run) -> ComparisonKey:
         data=run.info.data.identity,
         protocol=as_key(run.info.config.get("protocol")),
         seeds=run.info.seeds,
+        draws=run.info.draws,
         samples=run.info.samples,
         steps=tuple(run.steps),
+        judged_step=run.judged_step,
+        margin=run.info.margin,
     )
 
 
@@ -375,13 +618,13 @@ def comparable(runs: Sequence[Run]) -> list[list[Run]]:
 
 
 def check_comparable(runs: Sequence[Run]) -> None:
-    """Raise an error unless runs share data, protocol and seeds."""
-    if len(runs) < 2:
+    """Raise an error unless runs share data, protocol, draws and seeds."""
+    if not counterparts(runs) and len(runs) < 2:
         raise UserError("a comparison needs two runs or more")
     first = runs[0]
     # Without the sizes nobody knows how much splits overlap.
     if first.info.samples is None:
-        raise UserError(_without_sizes(first))
+        raise UserError(without_sizes(first))
     expected = dataclasses.asdict(comparison_key(first))
     for other in runs[1:]:
         found = dataclasses.asdict(comparison_key(other))

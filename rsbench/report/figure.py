@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 
 from rsbench.files.atomic import write_atomic
+from rsbench.report.comparisons import counterparts
+from rsbench.report.cost import Prices, costs, prices_of
 from rsbench.report.labels import (
     data_label,
     in_order,
-    seeds_text,
+    repeats_text,
     swept_axis,
     units,
     varying,
@@ -61,21 +63,28 @@ class Line:
         The preprocessor.
     settings : str
         What else tells the line from others, if anything.
-    seeds : int
-        How many seeds each point has.
+    repeats : int
+        How many values each point is the mean of: draws if there are several, or seeds.
     x : list of float
         Where the points are.
     mean, error : dict of lists
         By measure, means and standard errors; errors in %.
+    counterpart : str
+        Of a counterpart that is no run of the sweep, its name; it has the colour of its
+        method.
+    run : Run, optional
+        The run that it shows, if it is one alone.
     """
 
     method: str
     features: str
     settings: str
-    seeds: int
+    repeats: int
     x: list[float] = field(default_factory=list)
     mean: dict[str, list[float]] = field(default_factory=dict)
     error: dict[str, list[float]] = field(default_factory=dict)
+    counterpart: str = ""
+    run: Run | None = None
 
     def variant(self, several_features: bool) -> str:
         """Return what tells it from other lines of its method.
@@ -92,9 +101,10 @@ class Line:
     def label(self, several_features: bool) -> str:
         """Return what a legend calls it."""
         variant = self.variant(several_features)
+        name = self.counterpart or self.method
         if not variant:
-            return self.method
-        return f"{self.method}, {variant}"
+            return name
+        return f"{name}, {variant}"
 
 
 @dataclass(frozen=True)
@@ -147,9 +157,15 @@ def _figure(runs: Sequence[Run]) -> Any:
 
     error_name = "test error %"
     swept = swept_axis(runs)
-    if swept is None:
+    prices = prices_of(runs)
+    papers = False
+    if prices is not None:
+        axis = _Axis(f"cost: {prices.words}", is_swept=False, is_log=True)
+        every = against_cost(runs, prices)
+    elif swept is None:
         axis = _Axis(units(runs), is_swept=False, is_log=False)
-        every = against_samples(runs)
+        every = with_counterparts(runs)
+        papers = True
     else:
         key, values = swept
         axis = _Axis(key, is_swept=True, is_log=is_wide(values))
@@ -166,7 +182,7 @@ def _figure(runs: Sequence[Run]) -> Any:
     row = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
     for axes, panel in zip(row, panels, strict=True):
         _draw_panel(axes, lines, panel)
-        if not axis.is_swept:
+        if papers:
             _mark_the_papers(axes, lines, _runs_of(panel, runs))
         _set_up_axes(axes, axis, panel)
     row[0].set_ylabel(error_name)
@@ -209,6 +225,16 @@ def _draw_panel(axes: Any, lines: Sequence[Line], panel: str | None) -> None:
             fill = color
         # Methods that come by the same colour again differ in their style at least.
         style = _STYLES[(i // len(_COLORS) + j) % len(_STYLES)]
+        if line.counterpart:
+            axes.plot(
+                line.x,
+                line.mean["test_error"],
+                label=_literal(line.label(several)),
+                color=color,
+                linestyle="--",
+                linewidth=0.8,
+            )
+            continue
         axes.errorbar(
             line.x,
             line.mean["test_error"],
@@ -277,8 +303,8 @@ def _add_legend(figure: Any, row: Any, total: int) -> None:
 
 def _title(runs: Sequence[Run], drawn: int, total: int) -> str:
     """Return the data, the seeds, and what was left out to keep it readable."""
-    bars = seeds_text(runs)
-    if any(run.n_seeds > 1 for run in runs):
+    bars = " or ".join(in_order([repeats_text(run) for run in runs]))
+    if any(_repeats(run) > 1 for run in runs):
         bars = f"{bars}, bars: standard error"
     title = f"{data_label(runs)}, {bars}"
     if total > drawn:
@@ -329,19 +355,63 @@ def against_samples(
         for key, values in extra.items():
             _, _, parameter = key.rpartition(".")
             settings.append(f"{parameter}={values[i]}")
-        line = Line(
-            run.info.variant,
-            run.info.features,
-            ", ".join(settings),
-            run.n_seeds,
-            x=list(map(float, run.steps)),
-        )
-        for measure in measures:
-            scale = _scale(measure)
-            line.mean[measure] = (scale * run.mean(measure)).tolist()
-            line.error[measure] = (scale * run.standard_error(measure)).tolist()
+        lines.append(_line(run, run, ", ".join(settings), measures))
+    return lines
+
+
+def with_counterparts(
+    runs: Sequence[Run], measures: Sequence[str] = ("test_error",)
+) -> list[Line]:
+    """Return one line per run, and after them those of counterparts.
+
+    Each counterpart that is no run of the sweep is there once, however many methods
+    share it.
+    """
+    lines = against_samples(runs, measures)
+    in_sweep = set(runs)
+    for run, counterpart in counterparts(runs).items():
+        if counterpart in in_sweep or run.info.control is not None:
+            continue
+        in_sweep.add(counterpart)
+        line = _line(run, counterpart, "", measures)
+        line.counterpart = f"{counterpart.info.method} (counterpart)"
         lines.append(line)
     return lines
+
+
+def against_cost(
+    runs: Sequence[Run], prices: Prices, measures: Sequence[str] = ("test_error",)
+) -> list[Line]:
+    """Return the lines of runs and their counterparts against what they cost."""
+    lines = with_counterparts(runs, measures)
+    for line in lines:
+        if line.run is not None:
+            line.x = costs(line.run, prices)
+    return lines
+
+
+def _line(of: Run, run: Run, settings: str, measures: Sequence[str]) -> Line:
+    """Return a run's line, with the colour and features of a method."""
+    line = Line(
+        of.info.variant,
+        of.info.features,
+        settings,
+        _repeats(run),
+        x=list(map(float, run.steps)),
+        run=run,
+    )
+    for measure in measures:
+        scale = _scale(measure)
+        line.mean[measure] = (scale * run.mean(measure)).tolist()
+        line.error[measure] = (scale * run.standard_error(measure)).tolist()
+    return line
+
+
+def _repeats(run: Run) -> int:
+    """Return how many values a run's standard errors rest on."""
+    if run.n_draws > 1:
+        return run.n_draws
+    return run.n_seeds
 
 
 def against(
@@ -359,11 +429,11 @@ def against(
         run = runs[i]
         key = (run.info.variant, run.info.features)
         if key not in lines:
-            lines[key] = Line(*key, settings="", seeds=run.n_seeds)
+            lines[key] = Line(*key, settings="", repeats=_repeats(run))
         line = lines[key]
         line.x.append(setting[i])
-        # Intervals of the whole line are by the fewest seeds of its points.
-        line.seeds = min(line.seeds, run.n_seeds)
+        # Intervals of the whole line are by the fewest repeats of its points.
+        line.repeats = min(line.repeats, _repeats(run))
         for measure in measures:
             scale = _scale(measure)
             mean = float(scale * run.mean(measure)[-1])

@@ -1,7 +1,7 @@
-"""What a sweep shows, in words.
+"""What a sweep shows, in words: the answer first, then what it rests on.
 
-Does rich supervision help, on which features, and what do the controls say? Which run
-is what comes from its record alone: the method, what it was told, and its control.
+Every sentence is made from a verdict of claims.py, and quotes the p of its family. A
+test that fails is told as an interval, never as "not".
 """
 
 import math
@@ -9,493 +9,705 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from rsbench.core.components import Told
-from rsbench.core.statistics import holm
-from rsbench.report.comparisons import (
-    MEASURE,
-    Comparison,
-    compare_pair,
-    compared_step,
-    interaction,
-    settings_key,
+from rsbench.core.worth import Worth
+from rsbench.report.claims import (
+    GAINS,
+    Claims,
+    ControlClaim,
+    MethodClaim,
+    TrackClaim,
+    Verdict,
+    error_of,
+    grid_ends,
+    points_the_other_way,
 )
+from rsbench.report.comparisons import JUDGED_UNDER, Comparison, by_settings
 from rsbench.report.labels import (
-    RAW,
-    Features,
+    PER_CLASS,
+    brief,
     features_among,
     features_of,
     in_order,
     is_simulated,
     p_text,
+    plural,
+    repeats_text,
     signed,
     swept_axis,
+    told_text,
+    voters,
 )
+from rsbench.report.units import Scope, scope_of
+from rsbench.report.worth_text import interval_text, k_text, price_text, saved_text
 from rsbench.store.record import Run
+from rsbench.store.run_info import CounterpartKind
 
+#: What controls change, in the words of a sentence; others are called by their names.
+CONTROLS = {
+    "shuffled": "annotations shuffled between samples",
+    "shuffled_within": "annotations shuffled within each class",
+    "random": "as many marks on random features",
+    "uniform": "uniform votes in place of the annotators'",
+    "absent": "no annotations",
+    "ones": "every feature marked",
+    "soft": "a soft mask in place of the hard one",
+    "seen": "only votes seen so far, in place of the whole pool's",
+    "exact": "steps that correct the margin exactly",
+    "tuned": "hyperparameters tuned on held-out classes",
+    "fair": "preprocessor and hyperparameters tuned on held-out classes",
+}
 
-@dataclass(frozen=True)
-class Control:
-    """A variation of a method that answers a sceptic.
+#: How a sentence begins that is about methods under one control alone.
+_UNDER = {
+    "exact": "With exact steps",
+    "tuned": "With hyperparameters tuned",
+    "fair": "With preprocessor and hyperparameters tuned",
+}
 
-    Parameters
-    ----------
-    name : str
-        Its name, as records have it.
-    words : str
-        What it changes.
-    to_lean : bool
-        Whether it is compared with lean learning too, not with the method alone.
-    """
+#: How methods fare, of one and of several.
+_FARES = {
+    Verdict.HELPS: ("gains clearly", "gain clearly"),
+    Verdict.BETTER: ("is clearly better", "are clearly better"),
+    Verdict.AS_SHUFFLED: ("gains as with shuffled ones", "gain as with shuffled ones"),
+    Verdict.HARMS: ("loses clearly", "lose clearly"),
+    Verdict.EQUIVALENT: ("stays within the margin", "stay within the margin"),
+    Verdict.UNCLEAR: ("is open", "are open"),
+    Verdict.NOT_JUDGED: ("is not judged", "are not judged"),
+}
 
-    name: str
-    words: str
-    to_lean: bool = False
+#: What the answer is about: the first of these that any method has. Harm is the answer
+#: only where all that is judged does harm.
+_HEADLINE = {
+    Verdict.HELPS: 0,
+    Verdict.BETTER: 1,
+    Verdict.AS_SHUFFLED: 2,
+    Verdict.EQUIVALENT: 3,
+    Verdict.UNCLEAR: 3,
+    Verdict.HARMS: 4,
+    Verdict.NOT_JUDGED: 5,
+}
 
+#: Methods beyond these are in the tables alone.
+_MOST_SENTENCES = 30
 
-#: Those that sentences have words for, in the order in which they are told.
-CONTROLS = (
-    Control("shuffled", "Annotations shuffled between samples", to_lean=True),
-    Control("random", "As many marks on random features", to_lean=True),
-    Control("ones", "Every feature marked (all ones)"),
-    Control("soft", "A soft mask in place of the hard one", to_lean=True),
-    Control("seen", "Only votes seen so far, not the whole pool's"),
-    Control("exact", "Steps that correct the margin exactly"),
-    Control("tuned", "C tuned on held-out classes"),
-)
-
-#: Lean learning has these controls too, so that rich supervision is judged under them.
-_JUDGED_UNDER = {"exact": "With exact steps", "tuned": "With C tuned"}
-
-_WHY_SHUFFLED_HELPS = (
-    "Shuffled annotations are not no annotations: they still say which features are "
-    "marked often, and how few are. Each step then leaves most of the raw scores' "
-    "common mean alone, which is probably what is gained here."
-)
-
-
-@dataclass(frozen=True)
-class Contrast:
-    """A control of a method, against the method itself and against lean learning.
-
-    Parameters
-    ----------
-    control : Control
-        What was changed.
-    method : str
-        The method that it was changed in.
-    to_itself, to_lean : dict
-        By features, the control against the method, and against lean learning.
-    """
-
-    control: Control
-    method: str
-    to_itself: dict[Features, Comparison]
-    to_lean: dict[Features, Comparison]
-
-    def __str__(self) -> str:
-        what = f"{self.control.words}, {self.method}"
-        told = f"{what}: {_on_each(self.to_itself)}"
-        if self.to_lean:
-            told = f"{told}; against lean {_on_each(self.to_lean)}"
-        return f"{told}."
+_SIMULATED = "SIMULATED data, evidence of nothing."
 
 
 @dataclass(frozen=True)
 class Findings:
-    """What runs show.
+    """What runs show, a sentence each.
 
     Parameters
     ----------
     note : str
         How to read the sentences.
-    claims : tuple of str
-        Sentences on rich supervision against lean learning.
-    contrasts : tuple of Contrast
-        What each control changes.
-    controlled : tuple of str
-        Sentences on rich supervision under controls.
+    answer : tuple of str
+        Two or three for anyone.
+    methods : tuple of str
+        On each method and its counterpart, and on how methods follow a swept setting.
+    tracks : tuple of str
+        On the best of each track.
+    controls : tuple of str
+        On each control of each method.
+    caveats : tuple of str
+        What makes results less sure than they look.
     """
 
     note: str = ""
-    claims: tuple[str, ...] = ()
-    contrasts: tuple[Contrast, ...] = ()
-    controlled: tuple[str, ...] = ()
+    answer: tuple[str, ...] = ()
+    methods: tuple[str, ...] = ()
+    tracks: tuple[str, ...] = ()
+    controls: tuple[str, ...] = ()
+    caveats: tuple[str, ...] = ()
 
     @property
     def lines(self) -> list[str]:
-        """All of it, a sentence each."""
-        return [*self.claims, *map(str, self.contrasts), *self.controlled]
-
-
-@dataclass(frozen=True)
-class Test:
-    """A comparison, with its p corrected for those that it was made with.
-
-    "Clearly" stands for this p alone, here and in every sentence.
-    """
-
-    comparison: Comparison
-    p: float
+        """All of it, the answer first."""
+        return [*self.answer, *self.details]
 
     @property
-    def clearly_less(self) -> bool:
-        """Whether the first run clearly has less error."""
-        return self.p < 0.05 and self.comparison.difference.mean < 0
-
-    @property
-    def clearly_more(self) -> bool:
-        """Whether the first run clearly has more error."""
-        return self.p < 0.05 and self.comparison.difference.mean > 0
+    def details(self) -> list[str]:
+        """All but the answer."""
+        return [*self.methods, *self.tracks, *self.controls, *self.caveats]
 
 
-def findings(runs: Sequence[Run]) -> Findings:
-    """Return what runs show that can be compared seed by seed.
-
-    Nothing is said of rich supervision where no lean run is there to compare with.
+def findings(runs: Sequence[Run], shown: Claims) -> Findings:
+    """Return in words what runs show.
 
     Parameters
     ----------
     runs : sequence of Run
-        On the same data under the same protocol and seeds.
-
-    Raises
-    ------
-    UserError
-        If the runs cannot be paired.
+        Runs that can be compared with each other.
+    shown : Claims
+        What `claims` makes of them.
     """
-    if len(runs) < 2:
-        return Findings()
-    plain = _under(runs, None)
-    contrasts = tuple(_contrasts(runs, plain))
-    controlled: list[str] = []
-    for name, words in _JUDGED_UNDER.items():
-        controlled += _about_scores(_under(runs, name), words)
-    # The one result that readers take for a mistake, so it is explained.
-    if any(_is_shuffled_and_beats_lean(contrast) for contrast in contrasts):
-        controlled.append(_WHY_SHUFFLED_HELPS)
-    # With a setting swept beside them, methods are compared at each of its values.
+    words = _Words(runs, shown)
     axis = swept_axis(runs)
     if axis is None:
-        claims = tuple(_about_scores(plain))
+        methods = _about_methods(words, shown.methods)
     else:
-        claims = tuple(_about_axis(runs, *axis))
-    return Findings(_note(runs), claims, contrasts, tuple(controlled))
-
-
-def _note(runs: Sequence[Run]) -> str:
-    """Return how to read the numbers in the sentences."""
-    first = runs[0]
-    sure = "one seed: no certainty"
-    if first.n_seeds > 1:
-        sure = (
-            "in brackets the 95 % interval of each difference by itself; p, and "
-            "clearly better, by tests corrected (Holm) for the methods compared with "
-            "lean in that sentence"
-        )
-    step = f"{compared_step(first)} {first.info.unit}"
-    note = f"Cumulative error at {step}, in points; {sure}."
-    if is_simulated(runs):
-        return f"SIMULATED data, evidence of nothing. {note}"
-    return note
-
-
-def _about_scores(runs: Sequence[Run], family: str = "") -> Iterator[str]:
-    """Say for each kind of features whether rich supervision beats lean learning.
-
-    `family` says what these runs have in common, such as "With exact steps".
-    """
-    named = {(run.info.method, features_of(run)) for run in runs}
-    if len(named) < len(runs):
-        return  # they differ in something else: which of two would be the method?
-    # By features: the best of those that are clearly better than lean; None if none is.
-    winners: dict[Features, Run | None] = {}
-    for features in features_among(runs):
-        lean = _lean(runs, features)
-        rich = [run for run in _with(runs, features) if _is_rich(run)]
-        if lean is None or not rich:
-            continue
-        tests = _corrected([(run, lean) for run in rich])
-        clear = _clearly_better(rich, tests)
-        # The lowest of all may be one that is not clearly better, by its large spread.
-        best = min(clear or rich, key=_error)
-        if clear:
-            winners[features] = best
-        else:
-            winners[features] = None
-        yield _verdict_on(features, family, tests[best], len(clear), len(rich))
-    of = ""
-    if family:  # "So with exact steps …", in the middle of a sentence
-        of = f" {family[0].lower()}{family[1:]}"
-    yield from _reversal(runs, winners, of)
-    if len(winners) > 1:
-        judged = [run for run in runs if features_of(run) in winners]
-        best = min(judged, key=_error)
-        yield (
-            f"Lowest of these{of}: {best.info.method} on {features_of(best).words} "
-            f"scores, {_percent(best)}."
-        )
-
-
-def _verdict_on(
-    features: Features, family: str, test: Test, clear: int, rich: int
-) -> str:
-    """Return the sentence on one kind of features, by the best method's test."""
-    if clear:
-        verb = "helps"
-    elif test.clearly_more:
-        verb = "does harm"
-    else:
-        verb = "shows no clear gain"
-    where = f"on {features.words} scores"
-    if family:
-        where = f"{family}, {where}"
-    where = f"{where[0].upper()}{where[1:]}"
-    best = test.comparison.one
-    lean = test.comparison.two
-    return (
-        f"{where} rich supervision {verb}: the best method with it, "
-        f"{best.info.method}, has {points(test.comparison)} against {lean.info.method} "
-        f"({_percent(best)} and {_percent(lean)}, p {_equals(test.p)}); "
-        f"{clear} of {rich} clearly better."
+        methods = list(_about_axis(words, shown, *axis))
+    return Findings(
+        note=_note(words),
+        answer=tuple(_answer(words, shown)),
+        methods=tuple(methods),
+        tracks=tuple(_about_track(words, claim) for claim in shown.tracks),
+        controls=tuple(_about_controls(words, shown.controls)),
+        caveats=tuple(_caveats(runs, shown)),
     )
 
 
-def _reversal(
-    runs: Sequence[Run], winners: dict[Features, Run | None], of: str
-) -> Iterator[str]:
-    """Say where rich supervision helps and where not.
+class _Words:
+    """How sentences name runs, and what is judged, among the runs of a group."""
 
-    "Not" is said only where the gain is clearly smaller: a test that shows nothing does
-    not show that there is nothing.
+    def __init__(self, runs: Sequence[Run], shown: Claims):
+        self.runs = runs
+        self._in_sweep = set(runs)
+        #: Counterparts that came with their methods, by the first of these.
+        self._brought: dict[Run, Run] = {}
+        for claim in shown.methods:
+            if claim.counterpart is not None:
+                self._brought.setdefault(claim.counterpart, claim.run)
+        self.first = runs[0]
+        self.step = runs[0].judged_step
+        # What all runs share goes without saying.
+        self.several_features = len(features_among(runs)) > 1
+        self.several_settings = len(by_settings(runs)) > 1
+
+    def name(self, run: Run) -> str:
+        """Return how a sentence calls a run."""
+        if self.several_settings:
+            return run.info.label
+        name = run.info.variant
+        if run not in self._in_sweep:
+            name = self._name_brought(run)
+        if self.several_features:
+            name = f"{name} on {features_of(run).words} scores"
+        return name
+
+    def _name_brought(self, counterpart: Run) -> str:
+        """Return the name of a counterpart that came with its method."""
+        about = self._brought[counterpart].info.counterpart
+        if about is None or about.kind is CounterpartKind.ITSELF:
+            return f"{counterpart.info.method} without annotations"
+        return about.name
+
+    def without(self, claim: MethodClaim) -> str:
+        """Return how a sentence calls a method's counterpart."""
+        about = claim.run.info.counterpart
+        under = ""
+        if claim.run.info.control in JUDGED_UNDER:
+            under = f" ({claim.run.info.control})"
+        if about is None or about.kind is CounterpartKind.ITSELF:
+            return "itself without annotations"
+        if about.kind is CounterpartKind.EQUAL:
+            return f"{about.name}{under}, which it is without annotations"
+        return f"{about.name}{under}, which stands in for it without annotations"
+
+    @property
+    def on_average(self) -> str:
+        """What cumulative error is, in words."""
+        unit = self.first.info.unit
+        if unit == "samples":
+            # Which tests there were decides what is averaged.
+            tests = [step for step in self.first.steps if step <= self.step]
+            return f"on average over {_tests(len(tests))} up to {self.step} samples"
+        if unit == PER_CLASS:
+            return f"on average over the first {plural(self.step, 'sample')} per class"
+        return f"on average over {unit} up to {self.step}"
+
+    @property
+    def after(self) -> str:
+        """Where the judged step is."""
+        return f"after {self.step} {self.first.info.unit}"
+
+    @property
+    def scope(self) -> str:
+        """What else a claim holds for."""
+        scope = scope_of(self.first, self.step)
+        drawn = self.first.info.data.drawn
+        if scope is Scope.FROM_THESE_CLASSES and drawn is not None:
+            return f"over draws from these {drawn.of} classes"
+        return scope.value
+
+
+def _tests(count: int) -> str:
+    """Return how many tests there were, in words."""
+    if count == 1:
+        return "one test"
+    return f"{count} tests"
+
+
+def _answer(words: _Words, shown: Claims) -> Iterator[str]:
+    """Say in two or three sentences whether annotations help, and what they are worth.
+
+    Methods under a control answer other questions, and are left to later sentences.
     """
-    for features, winner in winners.items():
-        if winner is None:
-            continue
-        smaller: list[str] = []
-        unclear: list[str] = []
-        for other, found in winners.items():
-            if found is not None:
-                continue
-            if _gains_less(runs, winner, other):
-                smaller.append(other.words)
-            else:
-                unclear.append(other.words)
-        helps = f"So{of} rich supervision helps on {features.words} scores"
-        if smaller:
-            yield f"{helps}, not on {_and(smaller)} ones."
-        if unclear:
-            yield f"{helps}; on {_and(unclear)} ones that is not shown."
+    if is_simulated(words.runs):
+        yield _SIMULATED
+    plain = [claim for claim in shown.methods if claim.run.info.control is None]
+    if not plain:
+        yield from _without_told(words)
+        return
+    best = _headline(plain)
+    yield _about_annotations(words, plain, best)
+    tracks = [claim for claim in shown.tracks if claim.best.info.control is None]
+    if tracks:
+        lowest = min(tracks, key=lambda claim: error_of(claim.best))
+        is_said = lowest.best is best.run and lowest.nothing is best.counterpart
+        if not is_said:  # of the same pair, just now
+            yield _about_track(words, lowest)
+    is_judged = best.verdict is not Verdict.NOT_JUDGED
+    if is_judged and best.worth is not None and not math.isnan(best.worth.k):
+        yield _about_worth(words, best, best.worth)
 
 
-def _gains_less(runs: Sequence[Run], winner: Run, other: Features) -> bool:
-    """Tell whether a method clearly gains less over lean learning on other features."""
-    lean = _lean(runs, features_of(winner))
-    other_lean = _lean(runs, other)
-    # The same method on the other features: two methods would differ in more than that.
-    same = None
-    for run in _with(runs, other):
-        if run.info.method == winner.info.method:
-            same = run
-    if same is None or lean is None or other_lean is None:
-        return False
-    # A gain is negative, being less error: the first one is clearly larger.
-    return interaction((winner, lean), (same, other_lean)).high < 0
+def _without_told(words: _Words) -> Iterator[str]:
+    """Say what there is to say where no method was told anything."""
+    plain = [run for run in words.runs if run.info.control is None]
+    if not plain or any(run.info.told is not Told.NOTHING for run in words.runs):
+        return
+    lowest = min(plain, key=error_of)
+    yield (
+        "No method here was told anything beyond labels, so nothing is said of "
+        f"annotations. Lowest cumulative error: {words.name(lowest)}, "
+        f"{_percent(lowest)} {words.on_average}."
+    )
 
 
-def _about_axis(runs: Sequence[Run], key: str, values: list[float]) -> Iterator[str]:
+def _headline(claims: Sequence[MethodClaim]) -> MethodClaim:
+    """Return the method that the answer is about: the largest gain that is clear.
+
+    Class votes, which are counted over more samples than are learned from, come after
+    votes of the samples themselves.
+    """
+    surest: dict[tuple[int, ...], list[MethodClaim]] = {}
+    for claim in claims:
+        key = [_HEADLINE[claim.verdict]]
+        if claim.verdict in GAINS:
+            key.append(int(claim.run.info.told is Told.CLASS_VOTES))
+        surest.setdefault(tuple(key), []).append(claim)
+    return min(surest[min(surest)], key=_gain)
+
+
+def _gain(claim: MethodClaim) -> float:
+    """Return a method's difference to its counterpart; the more negative, the better.
+
+    A method without a counterpart comes last, by its error.
+    """
+    if claim.difference is None:
+        return 1 + error_of(claim.run)
+    return claim.difference.estimate.mean
+
+
+def _about_annotations(
+    words: _Words, claims: Sequence[MethodClaim], best: MethodClaim
+) -> str:
+    """Return whether annotations help, by the best method, and how many others."""
+    name = words.name(best.run)
+    if best.run.info.told is Told.CLASS_VOTES:
+        name = f"{name} (told {told_text(best.run)})"
+    where = f"{words.on_average}, {words.scope}"
+    gain = best.difference
+    if gain is None:
+        return (
+            f"Whether annotations help is not judged: {name} was run without its "
+            f"counterpart, and has {_percent(best.run)} error {words.on_average}."
+        )
+    against = f"than {words.without(best)}"
+    if best.verdict is Verdict.NOT_JUDGED:
+        return (
+            f"Whether annotations help is not judged: {_why_not_judged(best.run)}. "
+            f"{name} has {_less_or_more(gain)} {against}, {words.on_average}."
+        )
+    if best.verdict is Verdict.HELPS:
+        opening = "Annotations help"
+        if any(claim.verdict is Verdict.HARMS for claim in claims):
+            opening = "Annotations help some methods and harm others"
+        told = f"{opening}: {name} has {_less_or_more(gain)} {against}, {where}"
+    elif best.verdict is Verdict.BETTER:
+        told = f"{name} has {_less_or_more(gain)} {against}, {where}"
+        told = f"{told}{_beside_shuffled(best)}"
+    elif best.verdict is Verdict.AS_SHUFFLED:
+        told = (
+            f"Annotations help {name}, but as far as these runs tell, shuffled ones "
+            f"help as much: it has {_less_or_more(gain)} {against}, {where}"
+        )
+    elif best.verdict is Verdict.HARMS:
+        told = (
+            f"Annotations harm {name}: it has {_less_or_more(gain)} {against}, {where}"
+        )
+    elif best.verdict is Verdict.EQUIVALENT:
+        told = (
+            f"Annotations change {name} by less than {_margin(best.run)}, the margin "
+            f"set beforehand, {where}"
+        )
+    else:
+        told = (
+            f"Whether annotations help is open: {name} is {_at_most(gain)} "
+            f"{against}, {where}"
+        )
+    told = f"{told}{_contradicted(words, best)}."
+    return f"{told}{_counts(claims)}"
+
+
+def _counts(claims: Sequence[MethodClaim]) -> str:
+    """Return how many methods fare how, where several do."""
+    if len({claim.verdict for claim in claims}) < 2:
+        return ""
+    counted = []
+    for verdict, (one, many) in _FARES.items():
+        count = len([claim for claim in claims if claim.verdict is verdict])
+        what = many
+        if count == 1:
+            what = one
+        if count:
+            counted.append(f"{count} {what}")
+    return f" Of {len(claims)} rows of the tables, {_and(counted)}."
+
+
+def _about_worth(words: _Words, claim: MethodClaim, worth: Worth) -> str:
+    """Return what the counterpart would need, in labels."""
+    name = words.name(claim.run)
+    unit = words.first.info.unit
+    if claim.run.info.told is Told.CLASS_VOTES:
+        labels = "labels"
+        if unit == PER_CLASS:
+            labels = "labels per class"
+        return f"At {worth.n} {unit}, {name} saves {saved_text(worth)} {labels}."
+    what = "an annotated sample"
+    if claim.annotated < 1:
+        what = f"a sample, {claim.annotated:.0%} of them annotated,"
+    text = f"At {worth.n} {unit}, {what} of {name} is worth {k_text(worth)}"
+    return f"{text} labels {interval_text(worth)}{price_text(claim, worth)}."
+
+
+def _about_methods(words: _Words, claims: Sequence[MethodClaim]) -> list[str]:
+    """Say of each method what its annotations do; the surest verdicts first."""
+    order = list(_FARES)
+    ranked = sorted(claims, key=lambda claim: order.index(claim.verdict))
+    return _most([_about_method(words, claim) for claim in ranked])
+
+
+def _most(lines: list[str]) -> list[str]:
+    """Return as many sentences as anyone reads."""
+    left = len(lines) - _MOST_SENTENCES
+    if left <= 0:
+        return lines
+    return [*lines[:_MOST_SENTENCES], f"{left} more are in the report's tables."]
+
+
+def _about_method(words: _Words, claim: MethodClaim) -> str:
+    """Return the sentence on one method and its counterpart."""
+    name = words.name(claim.run)
+    gain = claim.difference
+    if gain is None:
+        return (
+            f"{name}: not judged, since its counterpart was not run "
+            f"({_percent(claim.run)})."
+        )
+    against = f"against {words.without(claim)}"
+    # The same p as in the tables: "clearly" never stands for another one.
+    told = f"{points(gain)} {against} ({_errors(gain)}, p {_equals(gain.p)})"
+    other_way = _contradicted(words, claim)
+    if claim.verdict is Verdict.NOT_JUDGED:
+        reason = _why_not_judged(claim.run)
+        told = f"{points(gain)} {against} ({_errors(gain)})"
+        return f"{name}: not judged, {reason}: {told}{other_way}."
+    if claim.verdict is Verdict.HELPS:
+        told = f"Annotations help {name}: {told}{_beside_shuffled(claim)}"
+        if claim.is_within_margin:
+            told = f"{told}; it is less than {_margin(claim.run)} all the same"
+    elif claim.verdict is Verdict.BETTER:
+        told = f"{name} is clearly better with annotations: {told}"
+        told = f"{told}{_beside_shuffled(claim)}"
+    elif claim.verdict is Verdict.AS_SHUFFLED:
+        told = f"Annotations help {name} as much as shuffled ones: {told}"
+        told = f"{told}{_beside_shuffled(claim)}"
+    elif claim.verdict is Verdict.HARMS:
+        told = f"Annotations harm {name}: {told}"
+    elif claim.verdict is Verdict.EQUIVALENT:
+        margin = _margin(claim.run)
+        told = f"Annotations change {name} by less than {margin}: {told}"
+    else:
+        told = f"Open for {name}: {_at_most(gain)} with annotations; {told}"
+    return f"{told}{other_way}."
+
+
+def _beside_shuffled(claim: MethodClaim) -> str:
+    """Return how the method stands against itself with shuffled annotations."""
+    if claim.shuffled is None:
+        return f"; {_not_shuffled(claim.run)}"
+    estimate = claim.shuffled.estimate
+    interval = claim.shuffled.difference
+    # The comparison has the control first; the sentence has the method.
+    told = _points(-estimate.mean, -interval.high, -interval.low)
+    against = f"{told} against itself with shuffled annotations"
+    if claim.verdict is Verdict.BETTER:
+        return f"; open is whether shuffled ones do as much: {against}"
+    return f", and {against} (p {_equals(claim.shuffled.p)})"
+
+
+def _not_shuffled(run: Run) -> str:
+    """Return that shuffled annotations were not tried, and how to, where that helps."""
+    told = "whether shuffled annotations do as much was not tried"
+    annotation = run.info.config.get("annotation") or {}
+    if run.info.control is None and annotation.get("name", "full") == "full":
+        return f"{told} (control=none,shuffled)"
+    return told
+
+
+def _contradicted(words: _Words, claim: MethodClaim | TrackClaim) -> str:
+    """Return what test error says, where that is something else."""
+    test_error = claim.test_error
+    if test_error is None:
+        return ""
+    if not points_the_other_way(claim.verdict, claim.difference, test_error):
+        return ""
+    interval = ""
+    if test_error.is_judged:
+        interval = f" (p {_equals(test_error.p)})"
+    return f"; but {words.after} it has {_less_or_more(test_error)} in test{interval}"
+
+
+def _about_track(words: _Words, claim: TrackClaim) -> str:
+    """Return the sentence on the best of a track and the best told nothing."""
+    found = claim.difference
+    under = ""
+    if claim.best.info.control in JUDGED_UNDER:
+        under = f"{_UNDER[claim.best.info.control]}: "
+    best = f"the best method told {claim.track.value}, {words.name(claim.best)}"
+    nothing = f"the best told nothing, {words.name(claim.nothing)}"
+    sizes = claim.best.info.samples
+    if claim.track is Told.CLASS_VOTES and sizes is not None and sizes.learned:
+        best = (
+            f"{best} (votes of {voters(claim.best):,} samples, {sizes.learned:,} "
+            "learned from)"
+        )
+    p = f"p {_equals(found.p)}"
+    if claim.verdict is Verdict.NOT_JUDGED:
+        told = f"{best}, has {_less_or_more(found)} than {nothing}"
+        told = f"{told} ({_errors(found)}; not judged)"
+    elif claim.verdict in (Verdict.HELPS, Verdict.HARMS):
+        told = f"{best}, has {_less_or_more(found)} than {nothing}"
+        told = f"{told} ({_errors(found)}, {p})"
+    elif claim.verdict is Verdict.EQUIVALENT:
+        told = f"{best}, is within {_margin(claim.best)} of {nothing}"
+        told = f"{told} ({_errors(found)})"
+    else:
+        told = f"{best}, is {_at_most(found)} than {nothing}"
+        told = f"{told} ({_errors(found)}, {p})"
+    told = f"{under}{told}{_contradicted(words, claim)}."
+    return f"{told[0].upper()}{told[1:]}"
+
+
+def _about_axis(
+    words: _Words, shown: Claims, key: str, values: list[float]
+) -> Iterator[str]:
     """Say how each method's error follows a swept setting.
 
-    And at which values it is clearly better than lean learning.
+    And at which values it is clearly better than its counterpart.
     """
-    at = dict(zip(runs, values, strict=True))
-    for features in features_among(runs):
-        mine = sorted(_with(runs, features), key=lambda run: at[run])
-        # All values of all methods are one family: each is a chance to look better.
-        tests = _corrected(_with_lean_at_same_value(mine, at))
-        by_variant: dict[str, list[Run]] = {}
-        for run in mine:
-            by_variant.setdefault(run.info.variant, []).append(run)
-        for variant, own in by_variant.items():
+    at = dict(zip(words.runs, values, strict=True))
+    for features in features_among(words.runs):
+        mine = [run for run in words.runs if features_of(run) == features]
+        mine.sort(key=lambda run: at[run])
+        for variant in in_order([run.info.variant for run in mine]):
+            own = [run for run in mine if run.info.variant == variant]
             first = own[0]
             last = own[-1]
+            where = ""
+            if words.several_features:
+                where = f" on {features.words} scores"
             line = (
-                f"On {features.words} scores {variant} goes from {_percent(first)} at "
-                f"{key}={at[first]:g} to {_percent(last)} at {at[last]:g}"
+                f"{variant}{where} goes from {_percent(first)} at "
+                f"{key}={brief(at[first])} to {_percent(last)} at {brief(at[last])}"
             )
-            tested = [run for run in own if run in tests]
-            if tested:
-                better = [at[run] for run in _clearly_better(tested, tests)]
-                line = f"{line}; {_where_better(better)}"
-            yield f"{line}."
+            yield f"{line}{_where_clear(own, shown, at)}."
 
 
-def _with_lean_at_same_value(
-    runs: Sequence[Run], at: dict[Run, float]
-) -> list[tuple[Run, Run]]:
-    """Pair each run that has rich supervision with the lean one at the same value."""
-    leans = {}
+def _where_clear(own: Sequence[Run], shown: Claims, at: dict[Run, float]) -> str:
+    """Return at which values of a swept setting a method's annotations help or harm."""
+    helps = []
+    harms = []
+    judged = 0
+    for run in own:
+        claim = shown.of(run)
+        if claim is None or claim.verdict is Verdict.NOT_JUDGED:
+            continue
+        judged += 1
+        if claim.verdict in GAINS:
+            helps.append(brief(at[run]))
+        elif claim.verdict is Verdict.HARMS:
+            harms.append(brief(at[run]))
+    told = ""
+    if helps:
+        told = f"{told}; clearly better than its counterpart at {_and(helps)}"
+    if harms:
+        told = f"{told}; clearly worse than its counterpart at {_and(harms)}"
+    if judged and not told:
+        told = "; at none of them clearly better or worse than its counterpart"
+    return told
+
+
+def _about_controls(words: _Words, claims: Sequence[ControlClaim]) -> list[str]:
+    """Say what controls change; those that change a method clearly come first."""
+    clear = []
+    others = []
+    for claim in claims:
+        found = claim.to_itself
+        line = _about_control(words, claim)
+        if found.is_clearly_less or found.is_clearly_more:
+            clear.append(line)
+        else:
+            others.append(line)
+    return _most([*clear, *others])
+
+
+def _about_control(words: _Words, claim: ControlClaim) -> str:
+    """Return what a control changes."""
+    name = claim.run.info.control or ""
+    what = CONTROLS.get(name, name)
+    told = (
+        f"{words.name(claim.method)} with {what}: {_changed(claim.to_itself)} "
+        "against itself"
+    )
+    if claim.to_counterpart is not None:
+        told = f"{told}; {_changed(claim.to_counterpart)} against its counterpart"
+    return f"{told}."
+
+
+def _changed(comparison: Comparison) -> str:
+    """Return a difference with its p."""
+    if not comparison.is_judged:
+        return points(comparison)
+    return f"{points(comparison)} (p {_equals(comparison.p)})"
+
+
+def _caveats(runs: Sequence[Run], shown: Claims) -> Iterator[str]:
+    """Say what makes results less sure than they look."""
+    ends = []
     for run in runs:
-        if _is_lean(run) and run.info.control is None:
-            leans[at[run]] = run
-    pairs = []
-    for run in runs:
-        if _is_rich(run) and at[run] in leans:
-            pairs.append((run, leans[at[run]]))
-    return pairs
+        for end in grid_ends(run):
+            # Detectors are the same for all methods, and so said once.
+            whose = run.info.label
+            if end.of_detectors:
+                whose = "detectors'"
+            ends.append(f"{whose} {end.key}={brief(end.value)}")
+    if ends:
+        told = ", ".join(in_order(ends))
+        yield f"Chosen at the end of a grid, so a better value may lie beyond: {told}."
+    if any(_tuned_on_detectors_classes(run) for run in runs):
+        yield (
+            "Tuned on classes that the attribute detectors have seen: "
+            "extractor.unseen_validation=true keeps them apart."
+        )
+    late = in_order([key for run in runs for key in run.info.changed_after])
+    if late:
+        yield (
+            f"Changed after these results were there, and so not set beforehand: "
+            f"{', '.join(late)}."
+        )
+    missing = [claim for claim in shown.methods if claim.counterpart is None]
+    if missing:
+        names = ", ".join(in_order([claim.run.info.variant for claim in missing]))
+        yield f"Run without counterparts, so annotations are not judged: {names}."
 
 
-def _where_better(values: Sequence[float]) -> str:
-    """Return at which values of a swept setting a method is clearly better."""
-    if not values:
-        return "nowhere clearly better than lean"
-    shown = [f"{value:g}" for value in values]
-    return f"clearly better than lean at {_and(shown)}"
+def _tuned_on_detectors_classes(run: Run) -> bool:
+    """Tell whether held-out classes were used for more than tuning."""
+    detectors = run.info.data.details.get("detectors") or {}
+    trained = "learning_rate" in detectors
+    return bool(run.info.config.get("tune")) and trained and "unseen" not in detectors
 
 
-def _clearly_better(runs: Sequence[Run], tests: dict[Run, Test]) -> list[Run]:
-    """Return the runs that clearly have less error than lean learning."""
-    return [run for run in runs if tests[run].clearly_less]
+def _note(words: _Words) -> str:
+    """Return how to read the numbers in the sentences."""
+    first = words.first
+    sure = (
+        f"{words.scope}; in brackets the 95 % interval of each difference by itself; p "
+        "corrected (Holm) for all comparisons of its family"
+    )
+    if first.n_draws == 2:
+        sure = "two draws are too few for a verdict: draws=3 or more"
+    elif first.n_seeds == 1 and first.n_draws == 1:
+        sure = "one seed: no certainty"
+    note = (
+        f"Cumulative error, {words.on_average}, in points; {repeats_text(first)}; "
+        f"{sure}."
+    )
+    if is_simulated(words.runs):
+        return f"{_SIMULATED} {note}"
+    return note
 
 
-def _corrected(pairs: Sequence[tuple[Run, Run]]) -> dict[Run, Test]:
-    """Compare the first run of each pair with the second, corrected together (Holm)."""
-    comparisons = []
-    ps = []
-    for one, two in pairs:
-        comparison = compare_pair(one, two)
-        comparisons.append(comparison)
-        ps.append(comparison.p_corrected)
-    tests = {}
-    for comparison, p in zip(comparisons, holm(ps), strict=True):
-        tests[comparison.one] = Test(comparison, p)
-    return tests
+def _why_not_judged(run: Run) -> str:
+    """Return why nobody knows how sure a difference is."""
+    if run.n_draws == 2:
+        return "two draws are too few for a verdict"
+    if run.n_draws == 1 and run.n_seeds == 1:
+        return "one seed gives no certainty"
+    return "repeats do not tell how sure the difference is"
 
 
-def _contrasts(runs: Sequence[Run], plain: Sequence[Run]) -> Iterator[Contrast]:
-    """Say of each control, and each method that has it, what it changes."""
-    for control in _controls_of(runs):
-        by_method: dict[str, list[tuple[Run, Run]]] = {}
-        for run in _under(runs, control.name):
-            itself = _method_itself(run, plain)
-            if itself is not None:
-                by_method.setdefault(itself.info.method, []).append((run, itself))
-        for method, pairs in by_method.items():
-            # Where something else was swept beside it, sentences follow that instead.
-            kinds_of_features = {features_of(run) for run, _ in pairs}
-            if len(kinds_of_features) == len(pairs):
-                yield _contrast(control, method, pairs, plain)
+def _less_or_more(comparison: Comparison) -> str:
+    """Return a difference in plain words, with its interval if there is one."""
+    interval = comparison.difference
+    mean = 100 * comparison.estimate.mean
+    low = 100 * interval.low
+    high = 100 * interval.high
+    if mean < 0:
+        mean, low, high = -mean, -high, -low
+        word = "less"
+    else:
+        word = "more"
+    told = f"{mean:.1f} points {word} error"
+    if math.isinf(low):
+        return told
+    return f"{told} [{_number(low)} to {_number(high)}]"
 
 
-def _controls_of(runs: Sequence[Run]) -> list[Control]:
-    """Return the controls among runs; one that has no words is called by its name."""
-    names = in_order([run.info.control for run in runs])
-    found = [control for control in CONTROLS if control.name in names]
-    known = {control.name for control in CONTROLS}
-    for name in names:
-        if name is not None and name not in known:
-            found.append(Control(name, words=name))
-    return found
-
-
-def _method_itself(run: Run, plain: Sequence[Run]) -> Run | None:
-    """Return the run that this one is a control of, if it is there."""
-    for other in plain:
-        same_method = other.info.method == run.info.control_of
-        same_features = features_of(other) == features_of(run)
-        if same_method and same_features and settings_key(other) == settings_key(run):
-            return other
-    return None
-
-
-def _contrast(
-    control: Control,
-    method: str,
-    pairs: Sequence[tuple[Run, Run]],
-    plain: Sequence[Run],
-) -> Contrast:
-    to_itself = {}
-    to_lean = {}
-    for run, itself in pairs:
-        features = features_of(run)
-        to_itself[features] = compare_pair(run, itself)
-        # Worse than the method, it may still be better than no supervision at all.
-        lean = _lean(plain, features)
-        if control.to_lean and lean is not None:
-            to_lean[features] = compare_pair(run, lean)
-    return Contrast(control, method, to_itself, to_lean)
-
-
-def _is_shuffled_and_beats_lean(contrast: Contrast) -> bool:
-    """Tell whether shuffled annotations clearly beat lean learning on raw scores."""
-    if contrast.control.name != "shuffled" or RAW not in contrast.to_lean:
-        return False
-    return contrast.to_lean[RAW].difference.high < 0
-
-
-def _on_each(comparisons: dict[Features, Comparison]) -> str:
-    """Return the differences on each kind of features."""
-    told = []
-    for features, found in comparisons.items():
-        told.append(f"{features.words} {points(found)} ({change(found)})")
-    return ", ".join(told)
-
-
-def change(comparison: Comparison) -> str:
-    """Return what a control does to the error, in a word.
-
-    By the interval of this one difference, not corrected for others.
-    """
-    difference = comparison.difference
-    if math.isinf(difference.low):  # one seed, or no spread between seeds
-        return "not to be judged"
-    if difference.high < 0:
-        return "better"
-    if difference.low > 0:
-        return "worse"
-    return "no clear difference"
+def _at_most(comparison: Comparison) -> str:
+    """Return the interval as what a failed test leaves: "no more than 1.3 better"."""
+    interval = comparison.difference
+    better = -100 * interval.low
+    worse = 100 * interval.high
+    # Clear by itself, but one of several that were looked at.
+    if worse < 0:
+        return f"by its own interval alone {-worse:.1f} to {better:.1f} points better"
+    if better < 0:
+        return f"by its own interval alone {-better:.1f} to {worse:.1f} points worse"
+    return f"no more than {better:.1f} points better and no more than {worse:.1f} worse"
 
 
 def points(comparison: Comparison) -> str:
     """Return a difference in points, with its interval if there is one."""
-    difference = comparison.difference
-    if math.isinf(difference.low):
-        return signed(difference.mean)
-    low = signed(difference.low)
-    high = signed(difference.high)
-    return f"{signed(difference.mean)} [{low}, {high}]"
+    interval = comparison.difference
+    return _points(comparison.estimate.mean, interval.low, interval.high)
 
 
-def _under(runs: Sequence[Run], control: str | None) -> list[Run]:
-    """Return the runs that have this control; None for those that have none."""
-    return [run for run in runs if run.info.control == control]
+def _points(mean: float, low: float, high: float) -> str:
+    if math.isinf(low):
+        return signed(mean)
+    return f"{signed(mean)} [{signed(low)}, {signed(high)}]"
 
 
-def _with(runs: Sequence[Run], features: Features) -> list[Run]:
-    """Return the runs that learn on these features."""
-    return [run for run in runs if features_of(run) == features]
+def _number(value: float) -> str:
+    shown = f"{value:.1f}"
+    if shown == "-0.0":
+        return "0.0"
+    return shown
 
 
-def _is_rich(run: Run) -> bool:
-    return run.info.told is not Told.NOTHING
+def _errors(comparison: Comparison) -> str:
+    return f"{_percent(comparison.one)} and {_percent(comparison.two)}"
 
 
-def _is_lean(run: Run) -> bool:
-    # By the method, not by what it was told: other learners may be told nothing too,
-    # and the paper's claims are against this one.
-    return run.info.method == "lean"
-
-
-def _lean(runs: Sequence[Run], features: Features) -> Run | None:
-    """Return the lean run on these features; None unless there is just one."""
-    found = [run for run in _with(runs, features) if _is_lean(run)]
-    if len(found) != 1:
-        return None
-    return found[0]
-
-
-def _error(run: Run) -> float:
-    """Return a run's error in the comparison fixed beforehand."""
-    at = run.steps.index(compared_step(run))
-    return float(run.mean(MEASURE)[at])
+def _margin(run: Run) -> str:
+    points_wide = 100 * run.info.margin
+    if points_wide == 1:
+        return "1 point"
+    return f"{points_wide:g} points"
 
 
 def _equals(p: float) -> str:
@@ -510,7 +722,7 @@ def _equals(p: float) -> str:
 
 def _percent(run: Run) -> str:
     # The number and its sign stay on one line.
-    return f"{100 * _error(run):.1f}\N{NO-BREAK SPACE}%"
+    return f"{100 * error_of(run):.1f}\N{NO-BREAK SPACE}%"
 
 
 def _and(words: Sequence[str]) -> str:

@@ -8,10 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from rsbench.core.components import Told
 from rsbench.errors import UserError, is_number
 from rsbench.store.record import Run
 from rsbench.store.settings import declared
 from rsbench.store.sweep import read_sweep, sweep_folder
+
+#: What steps count where all classes get as many samples; else they count all samples.
+PER_CLASS = "samples per class"
 
 #: Shown as a dash: what a run does not have.
 NONE = "–"
@@ -46,6 +50,7 @@ _SCORES = {
     "center": "centred",
     "standardize": "standardised",
     "l2": "normalised",
+    "tuned": "the best",
 }
 
 
@@ -66,6 +71,9 @@ class Features:
 
 
 RAW = Features("none")
+
+#: In place of a preprocessor that was chosen on held-out classes.
+TUNED = "tuned"
 
 
 def features_of(run: Run) -> Features:
@@ -212,7 +220,7 @@ def signed(value: float) -> str:
 def p_text(p: float) -> str:
     """Return a p value as people write it."""
     if math.isnan(p):
-        return "-"
+        return NONE
     if p < 0.001:
         return "< 0.001"
     return f"{p:.3f}"
@@ -225,12 +233,40 @@ def plural(n: int, word: str) -> str:
     return f"{n} {word}s"
 
 
-def seeds_text(runs: Sequence[Run]) -> str:
-    """Return how many seeds runs have, such as "5 seeds" or "3 or 5 seeds"."""
-    counts = sorted({run.n_seeds for run in runs})
-    if counts == [1]:
-        return "1 seed"
-    return f"{' or '.join(map(str, counts))} seeds"
+def repeats_text(run: Run) -> str:
+    """Return what a run was repeated over, such as "3 draws of 5 seeds each"."""
+    if run.n_draws == 1:
+        return plural(run.n_seeds, "seed")
+    drawn = run.info.data.drawn
+    draws = plural(run.n_draws, "draw")
+    if drawn is not None:
+        draws = f"{draws} of {drawn.classes} of {drawn.of} classes"
+    if run.n_seeds == 1:
+        return f"{draws}, 1 seed each"
+    return f"{draws}, {run.n_seeds} seeds each"
+
+
+def voters(run: Run) -> int:
+    """Return how many samples class votes come from: those that were annotated."""
+    sizes = run.info.samples
+    if sizes is None:
+        return 0
+    return round(sizes.pool * run.info.given.get("annotated", 1.0))
+
+
+def told_text(run: Run) -> str:
+    """Return what a run was told; of class votes, how many samples they come from.
+
+    Votes of a whole pool say more than those of the samples learned from.
+    """
+    told = run.info.told
+    sizes = run.info.samples
+    if told is not Told.CLASS_VOTES or sizes is None:
+        return told.value
+    counted = f"{told.value} of {voters(run):,} samples"
+    if not sizes.learned:
+        return counted
+    return f"{counted}; {sizes.learned:,} learned from"
 
 
 def units(runs: Sequence[Run]) -> str:
@@ -320,6 +356,41 @@ def _fact(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.4g}"
     return str(value)
+
+
+def fitted_on(runs: Sequence[Run]) -> list[str]:
+    """Return what features rest on beside the samples: it belongs to no method.
+
+    Detectors and preprocessors have seen other classes, whatever a method was told.
+    """
+    lines = []
+    for run in runs:
+        if "detectors" in run.info.data.details:
+            lines.append(
+                "Features are scores of attribute detectors, trained on annotated "
+                "images of other classes."
+            )
+    on_background = []
+    on_stream = []
+    for run in runs:
+        if run.info.fitted_on_stream:
+            on_stream.append(run.info.preprocessor)
+        elif run.info.preprocessor == TUNED:
+            lines.append("Preprocessed as was best on held-out classes.")
+        elif features_of(run) != RAW:
+            on_background.append(run.info.preprocessor)
+    if on_background:
+        lines.append(
+            f"Preprocessed by {', '.join(in_order(on_background))}: statistics, if "
+            "any, of background features (other classes, without labels and "
+            "annotations)."
+        )
+    if on_stream:
+        lines.append(
+            f"Preprocessed by {', '.join(in_order(on_stream))} (seen): statistics, if "
+            "any, of the stream so far."
+        )
+    return in_order(lines)
 
 
 def command(words: Sequence[str]) -> str:

@@ -1,12 +1,11 @@
 """One HTML file with everything: opens from disk, needs no network, fits a phone."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rsbench import __version__
-from rsbench.core.statistics import ENOUGH_FOR_WILCOXON
 from rsbench.errors import UserError
 from rsbench.report import page_tables
 from rsbench.report.chart import MEASURE_NAMES, chart
@@ -23,8 +22,8 @@ from rsbench.report.labels import (
     swept_axis,
 )
 from rsbench.report.page_tables import Table
-from rsbench.report.pairs import WHY_CORRECTED, family_sizes, wilcoxon_note
-from rsbench.report.table import TABLED
+from rsbench.report.pairs import notes
+from rsbench.report.table import footnotes
 from rsbench.store.record import Run
 
 if TYPE_CHECKING:
@@ -51,23 +50,31 @@ class Section:
         The runs, and what is said of them.
     details : list of str
         What to know of their data.
+    footnotes : list of str
+        What stands under their tables.
     leaderboards : list of Table
-        Their errors and losses.
-    controls, pairs, needed, by_class, bounds : Table, optional
+        Their errors, a table for each track.
+    losses : Table
+        Their losses.
+    worths, saved, costs, controls, pairs, by_class, bounds : Table, optional
         Further tables; None where there is nothing to show.
     notes : list of str
-        What to know of the pairs, or why there are none.
+        What to know of the comparisons, or why there are none.
     by_class_problem : str
         Why there are no errors by class, if they cannot be read.
     """
 
     group: Group
     details: list[str]
+    footnotes: list[str]
     leaderboards: list[Table]
+    losses: Table
+    worths: Table | None = None
+    saved: Table | None = None
+    costs: Table | None = None
     controls: Table | None = None
     pairs: Table | None = None
     notes: tuple[str, ...] = ()
-    needed: Table | None = None
     by_class: Table | None = None
     by_class_problem: str = ""
     bounds: Table | None = None
@@ -153,12 +160,10 @@ def _title(runs: Sequence[Run]) -> str:
 def _links(parts: Sequence[Group], left_out: bool) -> list[Link]:
     """Return the navigation: a single group's parts, or else the groups."""
     if len(parts) == 1:
-        links = [
-            Link("curves-0", "Curves"),
-            Link("results-0", "Results"),
-            Link("pairs-0", "Comparisons"),
-            Link("needed-0", "Samples"),
-        ]
+        links = [Link("results-0", "Results")]
+        if _told_anything(parts[0]):
+            links.append(Link("worth-0", "Worth"))
+        links += [Link("curves-0", "Curves"), Link("pairs-0", "Comparisons")]
     else:
         links = [Link(f"group-{i}", part.title) for i, part in enumerate(parts)]
     links += [Link("repeat", "Repeat it"), Link("what", "What was run")]
@@ -167,56 +172,62 @@ def _links(parts: Sequence[Group], left_out: bool) -> list[Link]:
     return links
 
 
+def _told_anything(group: Group) -> bool:
+    """Tell whether a group has anything whose worth can be asked."""
+    if group.claims is None:
+        return False
+    return any(claim.worths for claim in group.claims.methods)
+
+
 def _section(group: Group) -> Section:
     """Return everything on runs that can be compared with each other."""
     # Runs with a hole in their curves have their place in these, but in no comparison.
-    details = [*changed_for_all(group.runs), *data_details(group.runs)]
-    boards = [page_tables.leaderboard(group.runs, shown) for shown in TABLED]
-    runs = group.good
-    if not runs:
-        return Section(group, details, boards)
-    controls = None
-    if group.findings.contrasts:
-        controls = page_tables.controls(group.findings)
-    pairs, notes = _pairs(group)
+    section = Section(
+        group,
+        details=[*changed_for_all(group.runs), *data_details(group.runs)],
+        footnotes=footnotes(group.runs),
+        leaderboards=page_tables.leaderboards(group),
+        losses=page_tables.losses(group.runs),
+    )
+    if not group.good:
+        return section
+    pairs, told = _pairs(group)
     by_class = None
     problem = ""
     try:
-        by_class = page_tables.by_class(runs)
+        by_class = page_tables.by_class(group.good)
     except UserError as error:  # which costs nothing but that table
         problem = str(error)
-    return Section(
-        group,
-        details,
-        boards,
+    worths = None
+    saved = None
+    costs = page_tables.costs(group.claims)
+    controls = None
+    if group.claims is not None:
+        worths = page_tables.worths(group.claims)
+        saved = page_tables.saved(group.claims)
+        if group.claims.controls:
+            controls = page_tables.controls(group.claims.controls)
+    return replace(
+        section,
+        worths=worths,
+        saved=saved,
+        costs=costs,
         controls=controls,
         pairs=pairs,
-        notes=notes,
-        needed=page_tables.samples_needed(runs),
+        notes=told,
         by_class=by_class,
         by_class_problem=problem,
-        bounds=page_tables.bounds(runs),
+        bounds=page_tables.bounds(group.good),
     )
 
 
 def _pairs(group: Group) -> tuple[Table | None, tuple[str, ...]]:
-    """Return every run against the first of its family, and what to know of that."""
-    runs = group.good
-    if len(runs) < 2:
-        return None, ("A single run: nothing to compare it with.",)
-    try:
-        found = group.comparisons
-    except UserError as error:
-        return None, (f"Not compared: {error}.",)
-    if not found:
+    """Return all comparisons, and what to know of them."""
+    problem = group.not_compared
+    if problem is not None:
+        if len(group.good) < 2:
+            return None, ("A single run: nothing to compare it with.",)
+        return None, (f"Not compared: {problem}.",)
+    if not group.comparisons:
         return None, ("No two of these runs differ in their methods alone.",)
-    notes = []
-    n_seeds = runs[0].n_seeds  # all runs of a group have the same seeds
-    if n_seeds > 1:
-        notes.append(
-            f"Holm's correction is over {family_sizes(runs)}, on Nadeau and Bengio's "
-            f"p. {WHY_CORRECTED}"
-        )
-    if n_seeds < ENOUGH_FOR_WILCOXON:
-        notes.append(wilcoxon_note(n_seeds))
-    return page_tables.pairs(group), tuple(notes)
+    return page_tables.pairs(group), tuple(notes(group))

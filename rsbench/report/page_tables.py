@@ -1,37 +1,54 @@
 """The tables of the page: what stands in which cell; templates turn them into HTML."""
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from rsbench.core.statistics import (
-    ENOUGH_TO_BOOTSTRAP,
-    Interval,
-    Needed,
-    area_under_curve,
-    bootstrap_interval,
-    needed,
-    round_levels,
-    t_interval,
-)
+from rsbench.core.components import Told
+from rsbench.core.worth import Worth
+from rsbench.report.claims import Claims, ControlClaim, MethodClaim, is_at_end
 from rsbench.report.collect import Group
-from rsbench.report.comparisons import Comparison, compared_step
-from rsbench.report.findings import Findings, change, points
+from rsbench.report.comparisons import JUDGED_UNDER, Comparison
+from rsbench.report.cost import cost_table
+from rsbench.report.findings import CONTROLS, points
 from rsbench.report.labels import (
     NONE,
-    Features,
+    PER_CLASS,
     brief,
     flatten,
     in_order,
     p_text,
+    repeats_text,
     settings_among,
     signed,
 )
-from rsbench.report.pairs import against_first
-from rsbench.report.table import Results, Tabled, names, results
+from rsbench.report.pairs import (
+    counterpart_name,
+    interval_of,
+    rank_text,
+    worth_text,
+    worth_title,
+)
+from rsbench.report.table import (
+    TABLED,
+    TUNED,
+    Results,
+    by_track,
+    is_tuned,
+    names,
+    results,
+    tuned_apart,
+)
+from rsbench.report.worth_text import interval_text, k_text, saved_text
 from rsbench.store.record import Run
+
+#: A page lists so many comparisons.
+_MOST_PAIRS = 300
+
+#: A worth, or its inverse, beyond this is drawn at the edge.
+_WIDEST = 32.0
 
 #: Errors of each class are shown for so many runs, the first ones, and so many classes.
 _MOST_BY_CLASS = 60
@@ -40,8 +57,28 @@ _CLASSES_SHOWN = 400
 #: A longer table scrolls within the page.
 _TALL = 40
 
-#: Samples that are never enough sort after all others.
-_NEVER = 1e300
+
+@dataclass(frozen=True)
+class Range:
+    """A number with its interval, drawn: places in % of a cell's width.
+
+    Parameters
+    ----------
+    low, high : float
+        The ends of the interval.
+    at : float
+        The number.
+    one : float
+        Where nothing is gained.
+    is_open : bool
+        Whether the interval goes on beyond what was measured.
+    """
+
+    low: float
+    high: float
+    at: float
+    one: float
+    is_open: bool
 
 
 @dataclass(frozen=True)
@@ -58,12 +95,15 @@ class Cell:
         Its class, `best` or `worse`, if it stands out.
     heat : float, optional
         How warm its background is, from 0 to 1.
+    range : Range, optional
+        What is drawn above its text.
     """
 
     text: str
     sort: float | None = None
     look: str = ""
     heat: float | None = None
+    range: Range | None = None
 
 
 #: A cell with nothing to show.
@@ -132,48 +172,140 @@ def _numbers(values: Iterable[float], form: str) -> list[Cell]:
     return [_number(value, form) for value in values]
 
 
-def leaderboard(runs: Sequence[Run], shown: Tabled) -> Table:
-    """Return runs by a measure, best first; beside the paper's figures if there are.
+def leaderboards(group: Group) -> list[Table]:
+    """Return a group's errors, a table for each track, the lowest error first."""
+    found = []
+    for part in tuned_apart(group.runs):
+        for track in Told:
+            runs = [run for run in part if run.info.told is track]
+            if runs:
+                found.append(_track(group, track, runs))
+    return found
 
-    Parameters
-    ----------
-    runs : sequence of Run
-        Runs that can be compared with each other.
-    shown : Tabled
-        The measure.
-    """
-    found = results(runs, shown)
-    fixed = compared_step(runs[0])
+
+def _track(group: Group, track: Told, runs: Sequence[Run]) -> Table:
+    """Return the runs of one track with their ranks, and against counterparts."""
+    errors, _ = TABLED
+    found = results(runs, errors)
     about = names(runs)
+    # All rows share it, but for the samples that class votes are counted over.
+    told = in_order(list(about.pop("told")))
     # By title, a cell for each run, in the order of the runs.
     columns: dict[str, list[Cell]] = {}
     for name, values in about.items():
         columns[str(name)] = [Cell(brief(value)) for value in values]
     for step in found.mean:
         columns[f"@{step}"] = _mean_cells(found, step)
-    for name, interval in _intervals(runs).items():
-        cells = [_interval_cell(run, shown, fixed, interval) for run in runs]
-        columns[f"95 % @{fixed}{name}"] = cells
+    if track is not Told.NOTHING and group.claims is not None:
+        columns |= _against_counterparts(runs, group.claims)
     if found.has_paper:
         for step in found.mean:
             figures = found.paper[step]
             gaps = found.mean[step] - figures
             columns[f"paper @{step}"] = _numbers(figures, "g")
-            columns[f"difference @{step}"] = _numbers(gaps, f"+.{shown.digits}f")
-    # The step of the comparison fixed beforehand decides, here as well.
-    order = np.argsort(found.mean[fixed].to_numpy(), kind="stable")
+            columns[f"difference @{step}"] = _numbers(gaps, f"+.{errors.digits}f")
+    judged_step = runs[0].judged_step
+    # Controls answer other questions than which method is best: they come last.
+    answers = [run.info.control not in (None, *JUDGED_UNDER) for run in runs]
+    order = np.lexsort([found.mean[judged_step].to_numpy(), answers])
     rows = []
-    for rank, i in enumerate(order):
-        row = [Cell(str(rank + 1), rank)]
+    for i in order:
+        row = [_rank_cell(group.claims, runs[i])]
         for cells in columns.values():
             row.append(cells[i])
         rows.append(row)
+    opening = "Told"
+    if is_tuned(runs[0]):
+        opening = f"{TUNED}, told"
     caption = (
-        f"{shown.title.capitalize()}, mean ± standard error, best first; the lowest of "
-        "each column stands out."
+        f"{opening} {' or '.join(told)}: {errors.title}, mean ± standard error, the "
+        f"lowest at {judged_step} first. Rank: the places a method may have in this "
+        "track."
     )
     text = 1 + len(about.columns)
     return Table(["rank", *columns], rows, caption, text=text, minor=1)
+
+
+def _rank_cell(shown: Claims | None, run: Run) -> Cell:
+    """Return the places that a run may have in its track."""
+    places = None
+    if shown is not None:
+        places = shown.ranks.get(run)
+    if places is None:
+        return _EMPTY
+    first, last = places
+    return Cell(rank_text(places), first + last / 1000)
+
+
+def _against_counterparts(runs: Sequence[Run], shown: Claims) -> dict[str, list[Cell]]:
+    """Return columns on what runs gain over their counterparts."""
+    claims = [shown.of(run) for run in runs]
+    counterparts = []
+    for claim in claims:
+        if claim is not None and claim.difference is not None:
+            counterparts.append(counterpart_name(claim))
+    columns: dict[str, list[Cell]] = {}
+    against = "against its counterpart"
+    if len(set(counterparts)) == 1:  # which needs no column then
+        against = f"against {counterparts[0]}"
+    elif counterparts:
+        columns["counterpart"] = [_counterpart_cell(claim) for claim in claims]
+    columns[f"{against} [95 %]"] = [_gain_cell(claim) for claim in claims]
+    columns["p"] = [_gain_p_cell(claim) for claim in claims]
+    columns[worth_title(shown, runs[0].info.told)] = [
+        _worth_cell(claim) for claim in claims
+    ]
+    return columns
+
+
+def _counterpart_cell(claim: MethodClaim | None) -> Cell:
+    if claim is None:
+        return _EMPTY
+    return Cell(counterpart_name(claim))
+
+
+def _gain_cell(claim: MethodClaim | None) -> Cell:
+    """Return a method's difference to its counterpart, coloured if it is clear."""
+    if claim is None or claim.difference is None:
+        return _EMPTY
+    gain = claim.difference
+    return Cell(points(gain), gain.estimate.mean, _look(gain))
+
+
+def _gain_p_cell(claim: MethodClaim | None) -> Cell:
+    if claim is None or claim.difference is None:
+        return _EMPTY
+    return _p_cell(claim.difference.p)
+
+
+def _worth_cell(claim: MethodClaim | None) -> Cell:
+    if claim is None or claim.worth is None or math.isnan(claim.worth.k):
+        return _EMPTY
+    if claim.run.info.told is Told.CLASS_VOTES:
+        return Cell(saved_text(claim.worth), claim.worth.labels_saved)
+    return Cell(worth_text(claim), claim.worth.k)
+
+
+def _look(comparison: Comparison) -> str:
+    """Return the class of a cell whose difference is clear."""
+    if comparison.is_clearly_less:
+        return "best"
+    if comparison.is_clearly_more:
+        return "worse"
+    return ""
+
+
+def _interval_cell(comparison: Comparison) -> Cell:
+    low = comparison.difference.low
+    if not math.isfinite(low):
+        return _EMPTY
+    return Cell(interval_of(comparison), low)
+
+
+def _p_cell(p: float) -> Cell:
+    if math.isnan(p):
+        return _EMPTY
+    return Cell(p_text(p), p)
 
 
 def _mean_cells(found: Results, step: int) -> list[Cell]:
@@ -191,170 +323,232 @@ def _mean_cells(found: Results, step: int) -> list[Cell]:
     return cells
 
 
-def _intervals(runs: Sequence[Run]) -> dict[str, Callable[..., Interval]]:
-    """Return the intervals that so many seeds allow, by what their column says."""
-    # A column is for all runs, so the fewest seeds decide.
-    seeds = min(run.n_seeds for run in runs)
-    found: dict[str, Callable[..., Interval]] = {}
-    if seeds > 1:
-        found[""] = t_interval
-    if seeds >= ENOUGH_TO_BOOTSTRAP:
-        found[", bootstrap"] = bootstrap_interval
-    return found
-
-
-def _interval_cell(
-    run: Run, shown: Tabled, step: int, interval: Callable[..., Interval]
-) -> Cell:
-    """Return the interval of a run's mean; nothing where its curve has a hole."""
-    if step not in run.steps:
-        return _EMPTY
-    values = shown.scale * run.values(shown.measure)[run.steps.index(step)]
-    if not np.isfinite(values).all():
-        return _EMPTY
-    found = interval(values)
-    digits = shown.digits
-    return Cell(f"{found.low:.{digits}f} to {found.high:.{digits}f}", found.low)
-
-
-def controls(words: Findings) -> Table:
-    """Return what each control changes, a row per control and method.
-
-    A column for each kind of features, against the method itself and against lean.
-    """
-    every: list[Features] = []
-    for contrast in words.contrasts:
-        every += contrast.to_itself
-    kinds = in_order(every)
-    header = ["control", "of"]
-    for suffix in ("", ", to lean"):
-        for features in kinds:
-            header.append(f"{features.words}{suffix}")
-    rows = []
-    for contrast in words.contrasts:
-        row = [Cell(contrast.control.words), Cell(contrast.method)]
-        for comparisons in (contrast.to_itself, contrast.to_lean):
-            for features in kinds:
-                row.append(_changed(comparisons.get(features)))
-        rows.append(row)
+def losses(runs: Sequence[Run]) -> Table:
+    """Return the losses of runs, the lowest marked among those on the same scale."""
+    _, shown = TABLED
+    runs = by_track(runs)
+    found = results(runs, shown)
+    about = names(runs)
+    columns: dict[str, list[Cell]] = {}
+    for name, values in about.items():
+        columns[str(name)] = [Cell(brief(value)) for value in values]
+    for step in found.mean:
+        columns[f"@{step}"] = _mean_cells(found, step)
+    if found.has_paper:
+        for step in found.mean:
+            columns[f"paper @{step}"] = _numbers(found.paper[step], "g")
+    rows = [list(row) for row in zip(*columns.values(), strict=True)]
     caption = (
-        "What each control does to the error, against the method itself and against "
-        "lean learning. Colours go by single intervals: of twenty cells one may be "
-        "coloured by chance."
+        f"{shown.title.capitalize()}, mean ± standard error. The lowest stands out "
+        "among methods told the same whose scores are on the same scale; others are "
+        "not to be compared."
     )
-    return Table(header, rows, caption, text=2)
+    return Table(list(columns), rows, caption, text=len(about.columns))
 
 
-def _changed(comparison: Comparison | None) -> Cell:
-    """Return a difference, coloured if it is clear by itself."""
-    if comparison is None:
-        return Cell("")
-    looks = {"better": "best", "worse": "worse"}
-    look = looks.get(change(comparison), "")
-    return Cell(points(comparison), comparison.difference.mean, look)
+def worths(shown: Claims) -> Table | None:
+    """Return what an annotated sample is worth in labels, drawn with its interval.
 
-
-def pairs(group: Group) -> Table:
-    """Return every run against the first one of its family."""
-    runs = group.good
-    header = [
-        "method",
-        "against",
-        "difference",
-        "95 % interval",
-        "effect size",
-        "win / tie / loss",
-        "p, paired t",
-        "p, Nadeau–Bengio",
-        "p, Wilcoxon",
-        "p, Holm",
-    ]
-    shown = against_first(runs, group.comparisons)
-    rows = [_pair_row(comparison) for comparison in shown]
-    caption = (
-        f"Differences in cumulative error at {compared_step(runs[0])} "
-        f"{runs[0].info.unit}, in points, paired by seed; negative is less error, and "
-        "a win a seed with less error."
-    )
-    return Table(header, rows, caption, text=2)
-
-
-def _pair_row(c: Comparison) -> list[Cell]:
-    """Return how the second run of a comparison stands against the first.
-
-    A family's first run is what the others are judged by, and comparisons subtract the
-    second from it: signs are turned, so that a negative number is less error.
+    A row for each method that is told votes; None where there is none.
     """
-    low = -c.difference.high
-    high = -c.difference.low
-    interval = _EMPTY
-    if math.isfinite(low):
-        interval = Cell(f"{signed(low)} to {signed(high)}", low)
-    return [
-        Cell(c.second),
-        Cell(c.first),
-        Cell(signed(-c.difference.mean), -c.difference.mean),
-        interval,
-        _number(-c.effect, "+.2f"),
-        Cell(f"{c.losses} / {c.ties} / {c.wins}", c.losses),
-        _p_cell(c.p_t),
-        _p_cell(c.p_corrected),
-        _p_cell(c.p_wilcoxon),
-        _p_cell(c.p_holm),
-    ]
-
-
-def _p_cell(p: float | None) -> Cell:
-    if p is None or math.isnan(p):
-        return _EMPTY
-    return Cell(p_text(p), p)
-
-
-def samples_needed(runs: Sequence[Run]) -> Table:
-    """Return samples needed to reach errors, and the area under the curve."""
-    # Errors that tell runs apart: from where the best ends to where the worst begins.
-    curves = [run.mean("test_error") for run in runs]
-    low = min(float(curve[-1]) for curve in curves)
-    high = max(float(curve[0]) for curve in curves)
-    wanted = round_levels(low, high)
+    claims = _with_worths(shown, Told.VOTES)
+    if not claims:
+        return None
+    scale = _Scale(claims)
+    asked = [worth.n for worth in claims[0].worths]
     header = ["method"]
-    for level in wanted:
-        header.append(f"≤ {100 * level:.0f} %")
-    header.append("area under the curve, %")
+    for worth in claims[0].worths:
+        header.append(f"n = {worth.n} (≤ {worth.largest:.3g})")
+    header.append(f"price @{asked[-1]}")
     rows = []
-    for run in runs:
-        errors = run.values("test_error")
-        row = [Cell(run.info.label)]
-        for level in wanted:
-            found = needed(run.steps, errors, level)
-            row.append(_needed_cell(found, run.steps[-1]))
-        area = t_interval(100 * area_under_curve(run.steps, errors))
-        row.append(_plus_minus(area))
+    for claim in claims:
+        row = [Cell(claim.run.info.label)]
+        for worth in claim.worths:
+            text = f"{k_text(worth)} {interval_text(worth)}"
+            row.append(Cell(text, worth.k, range=scale.range(worth)))
+        row.append(_price_cell(claim, claim.worths[-1]))
         rows.append(row)
+    unit = claims[0].run.info.unit
     caption = (
-        f"{runs[0].info.unit.capitalize()} until the test error first falls to so "
-        "much, and the mean test error over the whole curve; ± 95 % interval over "
-        "seeds."
+        f"An annotated sample is worth k labels: with n {unit}, annotated, a method "
+        f"errs as much as its counterpart with k times as many {unit}, not annotated. "
+        "k with its 95 % interval, on a logarithmic scale; the line is k = 1, worth "
+        "nothing; ≤: the largest k that could be measured. An annotation that costs "
+        "less than k - 1 labels, the break-even price, pays."
     )
     return Table(header, rows, caption)
 
 
-def _needed_cell(found: Needed, last: int) -> Cell:
-    """Return the samples needed, or in how many seeds no number of them was enough."""
-    if found.samples is not None:
-        return _plus_minus(found.samples)
-    if not found.reached:
-        return Cell(f"> {last}", _NEVER)
-    never = found.seeds - found.reached
-    return Cell(f"> {last} in {never} of {found.seeds}", _NEVER)
+def costs(shown: Claims | None) -> Table | None:
+    """Return what methods gain for the same money; None where no prices are given."""
+    found = cost_table(shown)
+    if found is None:
+        return None
+    rows = []
+    for row in found.rows:
+        rows.append([Cell(text) for text in row])
+    return Table(found.header, rows, found.caption)
 
 
-def _plus_minus(found: Interval) -> Cell:
-    """Return a mean and half of its interval, if it has one: a single seed has none."""
-    half = found.high - found.mean
-    if not math.isfinite(half):
-        return Cell(f"{found.mean:.1f}", found.mean)
-    return Cell(f"{found.mean:.1f} ± {half:.1f}", found.mean)
+def _with_worths(shown: Claims, track: Told) -> list[MethodClaim]:
+    found = []
+    for claim in shown.methods:
+        if claim.run.info.told is track and claim.worths:
+            found.append(claim)
+    return found
+
+
+def _price_cell(claim: MethodClaim, worth: Worth) -> Cell:
+    """Return an annotation's break-even price in labels."""
+    if math.isnan(worth.k):
+        return _EMPTY
+    # As the sentences have it: an interval that holds one says neither.
+    if worth.contains(1):
+        return Cell("open")
+    if worth.k <= 1:
+        return Cell("none pays", 0.0)
+    more = ""
+    if not worth.k_reached:
+        more = "> "
+    price = claim.price(worth)
+    return Cell(f"{more}{price:.1f}", price)
+
+
+class _Scale:
+    """Where a worth is drawn, from 0 to 100 %, the same for all of a table."""
+
+    def __init__(self, claims: Sequence[MethodClaim]):
+        # Wide enough that a worth of one is never at the edge.
+        lows = [0.5]
+        highs = [2.0]
+        for claim in claims:
+            for worth in claim.worths:
+                lows.append(worth.low)
+                highs.append(worth.high)
+        self.low = max(min(lows), 1 / _WIDEST)
+        self.high = min(max(highs), _WIDEST)
+
+    def place(self, k: float) -> float:
+        """Return where a worth is, in % of the width."""
+        inside = min(max(k, self.low), self.high)
+        share = math.log(inside / self.low) / math.log(self.high / self.low)
+        return round(100 * share, 1)
+
+    def range(self, worth: Worth) -> Range | None:
+        """Return a worth and its interval as the page draws them."""
+        if math.isnan(worth.k):
+            return None
+        return Range(
+            low=self.place(min(worth.low, worth.k)),
+            high=self.place(max(worth.high, worth.k)),
+            at=self.place(worth.k),
+            one=self.place(1),
+            is_open=not worth.low_reached or not worth.high_reached,
+        )
+
+
+def saved(shown: Claims) -> Table | None:
+    """Return the labels that class votes save per class; they have no price a sample.
+
+    None where no method is told class votes.
+    """
+    claims = _with_worths(shown, Told.CLASS_VOTES)
+    if not claims:
+        return None
+    header = ["method"]
+    for worth in claims[0].worths:
+        header.append(f"n = {worth.n} (≤ {worth.n * (worth.largest - 1):.0f})")
+    rows = []
+    for claim in claims:
+        row = [Cell(claim.run.info.label)]
+        for worth in claim.worths:
+            row.append(Cell(saved_text(worth), worth.labels_saved))
+        rows.append(row)
+    labels = "Labels"
+    if claims[0].run.info.unit == PER_CLASS:
+        labels = "Labels per class"
+    caption = (
+        f"Class votes have no price per sample. {labels} that they save: how many more "
+        "the counterpart needs for the same error, with the 95 % interval; "
+        "≤: the most that could be measured."
+    )
+    return Table(header, rows, caption)
+
+
+def controls(found: Sequence[ControlClaim]) -> Table:
+    """Return what each control changes, against its method and its counterpart."""
+    header = [
+        "control",
+        "of",
+        "against itself",
+        "p",
+        "against the counterpart",
+        "p",
+    ]
+    rows = []
+    for claim in found:
+        name = claim.run.info.control or ""
+        row = [Cell(CONTROLS.get(name, name)), Cell(claim.method.info.label)]
+        for comparison in (claim.to_itself, claim.to_counterpart):
+            row += _changed(comparison)
+        rows.append(row)
+    caption = (
+        "What each control does to the error, in points, with the 95 % interval. p is "
+        "corrected for all comparisons of the control; colours go by it."
+    )
+    return Table(header, rows, caption, text=2)
+
+
+def _changed(comparison: Comparison | None) -> list[Cell]:
+    """Return a difference and its p."""
+    if comparison is None:
+        return [_EMPTY, _EMPTY]
+    mean = comparison.estimate.mean
+    return [
+        Cell(points(comparison), mean, _look(comparison)),
+        _p_cell(comparison.p),
+    ]
+
+
+def pairs(group: Group) -> Table:
+    """Return comparisons of all families, as many as a page can show."""
+    header = [
+        "one",
+        "against",
+        "family",
+        "difference",
+        "95 % interval",
+        "win / tie / loss",
+        "p",
+        "corrected for",
+    ]
+    rows = []
+    for c in group.comparisons[:_MOST_PAIRS]:
+        family = " ".join(filter(None, [c.family.kind.value, c.family.control]))
+        rows.append(
+            [
+                Cell(c.first),
+                Cell(c.second),
+                Cell(family),
+                Cell(signed(c.estimate.mean), c.estimate.mean, _look(c)),
+                _interval_cell(c),
+                Cell(f"{c.wins} / {c.ties} / {c.losses}", c.wins),
+                _p_cell(c.p),
+                Cell(str(c.of), c.of),
+            ]
+        )
+    first = group.good[0]
+    caption = (
+        f"Differences in cumulative error at {first.judged_step} {first.info.unit}, in "
+        "points; negative is less error, and a win a seed with less error. Each pair "
+        "has one p, corrected (Holm) for its family."
+    )
+    if len(group.comparisons) > _MOST_PAIRS:
+        caption = (
+            f"{caption} The first {_MOST_PAIRS} of {len(group.comparisons)}; "
+            "comparisons.csv has all."
+        )
+    return Table(header, rows, caption, text=3, scrolls=True)
 
 
 def by_class(runs: Sequence[Run]) -> Table | None:
@@ -456,12 +650,12 @@ def settings(runs: Sequence[Run]) -> tuple[Table, Table]:
             shared.append([Cell(key), Cell(shown[0])])
         else:
             own[key] = shown
-    header = ["run", "seeds", "seconds", "fingerprint", "tuned", *own]
+    header = ["run", "repeats", "seconds", "fingerprint", "tuned", *own]
     rows = []
     for i, run in enumerate(runs):
         row = [
             Cell(run.info.label),
-            _number(run.n_seeds, "d"),
+            Cell(repeats_text(run)),
             _number(run.info.seconds, ".1f"),
             Cell(run.info.fingerprint[:16]),
             Cell(_tuned(run)),
@@ -482,9 +676,8 @@ def _tuned(run: Run) -> str:
     for values in run.info.tuned.values():
         for key, value in values.items():
             shown = brief(value)
-            candidates = grid.get(key, ())
             # A better one may lie beyond.
-            if len(candidates) > 1 and value in (candidates[0], candidates[-1]):
+            if is_at_end(value, grid.get(key)):
                 shown = f"{shown} (edge of the grid)"
             found.setdefault(key, []).append(shown)
     told = []

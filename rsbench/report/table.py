@@ -1,20 +1,25 @@
-"""The results as tables: data frames first, then Markdown and LaTeX made of them."""
+"""The results as tables: data frames first, then Markdown made of them."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rsbench.core.components import Told
+from rsbench.report.comparisons import JUDGED_UNDER, comparison_key
 from rsbench.report.labels import (
     NONE,
     changed_for_all,
     data_details,
     data_label,
+    fitted_on,
     hints,
+    in_order,
     is_simulated,
-    seeds_text,
+    repeats_text,
+    told_text,
     varying,
 )
 from rsbench.report.paper import CLASSES, published
@@ -23,18 +28,9 @@ from rsbench.store.record import Run
 if TYPE_CHECKING:  # takes half a second to import
     import pandas as pd
 
-#: What LaTeX would take for something else than text.
-_LATEX = {
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "±": r"$\pm$",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    '"': r"\textquotedbl{}",
-    "–": "--",
-    **{sign: f"\\{sign}" for sign in "&%$#_{}"},
-}
+
+#: What tables of tuned runs are called.
+TUNED = "Tuned on held-out classes"
 
 
 @dataclass(frozen=True)
@@ -67,19 +63,27 @@ class Results:
         NaN where a run does not have the step.
     paper : DataFrame
         The paper's figures; NaN where it has none.
+    peers : Series
+        A number for each row; those of one number may be ranked with each other. NaN
+        for a row that may be ranked with none.
     """
 
     shown: Tabled
     mean: "pd.DataFrame"
     error: "pd.DataFrame"
     paper: "pd.DataFrame"
+    peers: "pd.Series"
 
     @property
     def best(self) -> "pd.DataFrame":
-        """Which means are the lowest of their column."""
+        """Which means are the lowest of their column, among peers."""
         # A curve that grew beyond all bounds is not the best; nor is a missing one.
         finite = self.mean.where(np.isfinite(self.mean))
-        return finite.eq(finite.min())
+        lowest = finite.groupby(self.peers, dropna=False).transform("min")
+        is_lowest = finite.eq(lowest)
+        # One that has no peers, or none it may be ranked with, is the best of nothing.
+        counts = self.peers.map(self.peers.value_counts())
+        return is_lowest.where(counts > 1, False)
 
     @property
     def text(self) -> "pd.DataFrame":
@@ -134,7 +138,36 @@ def results(runs: Sequence[Run], shown: Tabled) -> Results:
         pd.DataFrame(means, columns=columns),
         pd.DataFrame(errors, columns=columns),
         pd.DataFrame(cited, columns=columns),
+        pd.Series(_peers(runs, shown), dtype=float),
     )
+
+
+def _peers(runs: Sequence[Run], shown: Tabled) -> list[float]:
+    """Number runs so that those of one number may be ranked: told the same, above all.
+
+    Losses also need scores on the same scale.
+    """
+    known: dict[Hashable, int] = {}
+    found = []
+    for run in runs:
+        info = run.info
+        is_loss = shown.measure.endswith("_loss")
+        answers_another_question = info.control not in (None, *JUDGED_UNDER)
+        if answers_another_question or (is_loss and not info.score_scale):
+            found.append(math.nan)
+            continue
+        scale = ""
+        if is_loss:
+            scale = info.score_scale
+        key = (comparison_key(run), info.told, info.control, scale)
+        found.append(known.setdefault(key, len(known)))
+    return found
+
+
+def by_track(runs: Sequence[Run]) -> list[Run]:
+    """Return runs by what they were told, in their order otherwise."""
+    order = list(Told)
+    return sorted(runs, key=lambda run: order.index(run.info.told))
 
 
 def _with_error(mean: float, error: float, digits: int) -> str:
@@ -148,21 +181,24 @@ def _with_error(mean: float, error: float, digits: int) -> str:
 def names(runs: Sequence[Run]) -> "pd.DataFrame":
     """Return what tells runs apart, a row per run.
 
-    Columns are `method`, `control` if any run has one, `preprocessor`, and settings
-    that differ between runs of one method.
+    Columns are `method`, `control` if any run has one, `told`, `preprocessor`, and
+    settings that differ between runs of one method.
     """
     import pandas as pd
 
     methods = []
     controls = []
+    tolds = []
     preprocessors = []
     for run in runs:
         methods.append(run.info.method)
         controls.append(run.info.control or NONE)
+        tolds.append(told_text(run))
         preprocessors.append(run.info.features)
     columns: dict[str, list] = {"method": methods}
     if set(controls) != {NONE}:
         columns["control"] = controls
+    columns["told"] = tolds
     columns["preprocessor"] = preprocessors
     columns |= varying(runs)
     # As objects: a column of numbers in which one is missing stays as it was typed.
@@ -170,11 +206,18 @@ def names(runs: Sequence[Run]) -> "pd.DataFrame":
 
 
 def make_tables(runs: Sequence[Run]) -> str:
-    """Return cumulative error and loss of each run as Markdown, beside the paper's."""
-    lines = [_about(runs), *changed_for_all(runs), *data_details(runs)]
+    """Return cumulative error and loss of each run as Markdown, beside the paper's.
+
+    Runs stand by track: what they were told.
+    """
+    runs = by_track(runs)
+    lines = [about(runs), *changed_for_all(runs), *data_details(runs)]
     lines += _other_classes(runs)
-    for shown in TABLED:
-        lines += ["", *_markdown_table(runs, shown)]
+    for part in tuned_apart(runs):
+        lines += _heading(part, runs)
+        for shown in TABLED:
+            lines += ["", *_markdown_table(part, shown)]
+    lines += ["", *footnotes(runs)]
     if is_simulated(runs):
         warning = (
             "SIMULATED data: these numbers say nothing about the real data set, nor "
@@ -184,8 +227,51 @@ def make_tables(runs: Sequence[Run]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _about(runs: Sequence[Run]) -> str:
-    return f"Data: {data_label(runs)}; mean ± standard error over {seeds_text(runs)}."
+def tuned_apart(runs: Sequence[Run]) -> list[list[Run]]:
+    """Return runs as they are, and tuned ones: a table has the ones or the others."""
+    untuned = [run for run in runs if not is_tuned(run)]
+    tuned = [run for run in runs if is_tuned(run)]
+    return [part for part in (untuned, tuned) if part]
+
+
+def is_tuned(run: Run) -> bool:
+    """Tell whether a run's settings were chosen on held-out classes."""
+    return bool(run.info.config.get("tune"))
+
+
+def _heading(part: Sequence[Run], runs: Sequence[Run]) -> list[str]:
+    """Return what a table of tuned runs is called, where others are not."""
+    if len(part) == len(runs) or not is_tuned(part[0]):
+        return []
+    return ["", f"{TUNED}:"]
+
+
+def about(runs: Sequence[Run]) -> str:
+    """Return which data a table is of, and over how many repeats."""
+    repeats = " or ".join(in_order([repeats_text(run) for run in runs]))
+    mean = "mean"
+    if any(run.n_draws * run.n_seeds > 1 for run in runs):
+        mean = "mean ± standard error"
+    return f"Data: {data_label(runs)}; {mean} over {repeats}."
+
+
+def footnotes(runs: Sequence[Run]) -> list[str]:
+    """Return what stands under every table of runs.
+
+    What their features rest on, where methods are judged, and which differences count
+    as none: all set before the run.
+    """
+    judged = []
+    for run in runs:
+        judged.append(
+            f"Judged at {run.judged_step} {run.info.unit}; equivalent means surely "
+            f"within ±{100 * run.info.margin:g} points."
+        )
+    lines = [*fitted_on(runs), *in_order(judged)]
+    scales = {run.info.score_scale for run in runs}
+    if len(scales) > 1 or "" in scales:
+        lines.append("Losses of learners on scales of their own are not ranked.")
+    return lines
 
 
 def _other_classes(runs: Sequence[Run]) -> list[str]:
@@ -209,7 +295,7 @@ def _markdown_table(runs: Sequence[Run], shown: Tabled) -> list[str]:
     found = results(runs, shown)
     table = names(runs)
     # Settings are flush right, most of them being numbers.
-    left = table.columns.get_loc("preprocessor") + 1
+    left = int(table.columns.get_loc("preprocessor")) + 1
     for step, cells in found.text.items():
         table[f"@{step}"] = cells
     if found.has_paper:
@@ -255,73 +341,3 @@ def _one_line(cell: str) -> str:
     Names come from files and plugins, and may hold anything.
     """
     return " ".join(cell.split()).replace("|", r"\|")
-
-
-def make_latex(runs: Sequence[Run]) -> str:
-    """Return the table as the paper's, for LaTeX with booktabs.
-
-    One row per run, errors beside losses, the lowest of each column in bold.
-    """
-    table = names(runs)
-    # A paper's columns are narrow; what all rows share goes without saying.
-    if len(set(table["preprocessor"])) == 1:
-        table = table.drop(columns="preprocessor")
-    titles = _as_latex(table.columns)
-    columns = [_as_latex(table[name]) for name in table.columns]
-    heads = []
-    rules = []
-    for shown in TABLED:
-        found = results(runs, shown)
-        first = len(titles) + 1
-        for step, cells in found.text.items():
-            titles.append(f"@{step}")
-            columns.append(_in_bold(cells, found.best[step]))
-        # A heading over the columns of each measure, and a rule below it.
-        n = len(found.mean.columns)
-        heads.append(rf"\multicolumn{{{n}}}{{c}}{{{_latex(shown.title)}}}")
-        rules.append(rf"\cmidrule(lr){{{first}-{len(titles)}}}")
-    n_names = len(table.columns)
-    alignment = "l" * n_names + "r" * (len(titles) - n_names)
-    lines = [r"% \usepackage{booktabs}"]
-    if is_simulated(runs):
-        lines.append("% SIMULATED data: these numbers are evidence of nothing.")
-    lines += [
-        r"\begin{table}",
-        r"\centering",
-        rf"\begin{{tabular}}{{{alignment}}}",
-        r"\toprule",
-        " & " * n_names + " & ".join(heads) + r" \\",
-        " ".join(rules),
-        " & ".join(titles) + r" \\",
-        r"\midrule",
-    ]
-    for row in zip(*columns, strict=True):
-        lines.append(" & ".join(row) + r" \\")
-    lines += [
-        r"\bottomrule",
-        r"\end{tabular}",
-        rf"\caption{{{_latex(' '.join([_about(runs), *changed_for_all(runs)]))}}}",
-        r"\end{table}",
-    ]
-    return "\n".join(lines) + "\n"
-
-
-def _as_latex(cells: Iterable[Any]) -> list[str]:
-    return [_latex(str(cell)) for cell in cells]
-
-
-def _in_bold(cells: Sequence[str], best: Sequence[bool]) -> list[str]:
-    """Return cells for LaTeX, the best ones in bold."""
-    found = []
-    for cell, is_best in zip(cells, best, strict=True):
-        shown = _latex(cell)
-        if is_best:
-            shown = rf"\textbf{{{shown}}}"
-        found.append(shown)
-    return found
-
-
-def _latex(text: str) -> str:
-    """Return text that means itself to LaTeX, on one line."""
-    one_line = " ".join(text.split())
-    return "".join(_LATEX.get(sign, sign) for sign in one_line)

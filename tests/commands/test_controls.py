@@ -89,6 +89,18 @@ REFUSED = {
         ["-m", "method=ellipsotron", "control=none,random", "annotation=noisy,budget"],
         "control=random decides the annotation",
     ),
+    "annotation of a new control": (
+        ["-m", "method=ellipsotron", "control=shuffled_within", "annotation=full"],
+        "control=shuffled_within decides the annotation",
+    ),
+    "nobody annotates lean anyway": (
+        ["method=lean", "control=absent"],
+        "control=absent cannot change lean: it is told nothing",
+    ),
+    "uniform votes that nobody sees": (
+        ["method=lean", "control=uniform"],
+        "it is told nothing",
+    ),
     "annotation of an experiment": (
         ["+experiment=cub_noise", "control=shuffled"],
         "control=shuffled decides the annotation",

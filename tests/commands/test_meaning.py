@@ -4,6 +4,7 @@ import csv
 import os
 
 from rsbench.store.record import find_records
+from rsbench.store.results import frame
 from tests.helpers import SMALL
 
 LEARNER = """
@@ -48,11 +49,13 @@ def write_plugin(folder, base, body):
 def test_a_sweep_over_one_setting_compares_its_runs(rsbench, tmp_path):
     done = rsbench("-m", "learner.C=0.1,1", "tracking=none", *SMALL)
     assert done.returncode == 0, done.stderr
-    assert "Differences in cumulative error" in done.stdout
-    assert "corrected (Holm) for 1 pair" in done.stdout
+    assert "1 pair of settings of one method" in done.stdout
     (file,) = tmp_path.rglob("comparisons.csv")
     with open(file, newline="") as lines:
-        (row,) = csv.DictReader(lines)
+        rows = list(csv.DictReader(lines))
+    # Each of them is also compared with what it is without annotations.
+    assert [row["family"] for row in rows].count("counterpart") == 2
+    (row,) = [row for row in rows if row["family"] == "settings"]
     assert row["first"].endswith("learner.C=0.1")
     assert row["second"].endswith("learner.C=1")
 
@@ -72,9 +75,146 @@ def test_a_plugins_own_parameter_makes_it_no_control(rsbench, tmp_path):
     write_plugin(tmp_path, "RelevanceLearner", WITH_A_VARIANT)
     done = rsbench("-m", "method=lean,mine", "tracking=none", *SMALL)
     assert done.returncode == 0, done.stderr
-    assert "the best method with it, mine, has" in done.stdout
+    assert "The best method told votes, mine, " in done.stdout
     controls = {run.info.control for run in find_records(tmp_path)}
     assert controls == {None}
+
+
+#: A nearest-class-mean learner, which takes no annotations; one that learns from
+#: relevance; and one that learns from votes.
+STRANGERS = """
+import numpy as np
+from rsbench import Learner, hookimpl
+from rsbench.learners import RelevanceLearner
+
+
+class Ncm(Learner):
+    '''The nearest class mean.'''
+
+    def partial_fit(self, X, y, classes=None):
+        if classes is not None:
+            self.sums = np.zeros((len(classes), X.shape[1]))
+            self.counts = np.zeros(len(classes))
+        np.add.at(self.sums, y, X)
+        np.add.at(self.counts, y, 1)
+        return self
+
+    def decision_function(self, X):
+        means = self.sums / np.maximum(self.counts, 1)[:, None]
+        return X @ means.T - (means**2).sum(axis=1) / 2
+
+
+class Scaled(RelevanceLearner):
+    '''Steps along relevant features.'''
+
+    def step_vector(self, X, R):
+        return R * X
+
+    def tau(self, loss, squared_norm):
+        return 0.1
+
+
+class Marked(Ncm):
+    '''The nearest mean of what was marked; of all where nobody was asked.'''
+
+    def partial_fit(self, X, y, classes=None, *, annotation):
+        marked = np.where(np.isnan(annotation), 1.0, annotation)
+        return super().partial_fit(X * (0.5 + marked), y, classes)
+
+
+@hookimpl
+def rsbench_learners():
+    return {"ncm": Ncm, "scaled": Scaled, "marked": Marked}
+"""
+
+
+def test_each_strangers_method_is_judged_by_what_it_was_told(rsbench, tmp_path):
+    """Whatever was not named lean was once rich supervision."""
+    (tmp_path / "plugins").mkdir()
+    (tmp_path / "plugins" / "strangers.py").write_text(STRANGERS)
+    methods = "method=lean,ncm,scaled,marked,class_soft"
+    done = rsbench("-m", methods, "tracking=none", *SMALL, "seeds=4")
+    assert done.returncode == 0, done.stderr
+    (folder,) = (tmp_path / "outputs" / "sweeps").iterdir()
+    told = frame(find_records(folder)).groupby("method")["told"].unique()
+    assert {name: list(values) for name, values in told.items()} == {
+        "lean": ["nothing"],
+        "ncm": ["nothing"],
+        "scaled": ["votes"],
+        "marked": ["votes"],
+        "class_soft": ["class votes"],
+    }
+    pairs = {}
+    with open(folder / "comparisons.csv", newline="") as lines:
+        for row in csv.DictReader(lines):
+            pairs[row["first"], row["second"]] = (row["family"], row["track"])
+    assert pairs["lean", "ncm"] == ("track", "nothing")
+    assert pairs["scaled", "marked"] == ("track", "votes")
+    assert pairs["scaled", "scaled without annotations"] == ("counterpart", "")
+    assert pairs["marked", "marked without annotations"] == ("counterpart", "")
+    assert pairs["class_soft", "lean"] == ("counterpart", "")
+    assert pairs["class_soft", "ncm"] == ("nothing", "class votes")
+    page = (folder / "report.html").read_text()
+    for text in (done.stdout, (folder / "table.md").read_text(), page):
+        assert "class votes of 20 samples; 20 learned from" in text
+        assert "The best method told votes, " in text
+    for line in done.stdout.splitlines():
+        if line.startswith(("- Annotations", "- Open for")):
+            assert "ncm" not in line
+
+
+#: It counts the pool's votes, and says nothing of that.
+COUNTING = """
+import numpy as np
+from rsbench import Aggregator, hookimpl
+
+
+class Counted(Aggregator):
+    '''How often a feature is marked in the class.'''
+
+    def fit(self, Z, y):
+        self.shares = np.array([Z[y == c].mean(axis=0) for c in range(y.max() + 1)])
+        return self
+
+    def relevance(self, Z, y):
+        return 0.1 + self.shares[y]
+
+
+@hookimpl
+def rsbench_aggregators():
+    return {"counted": Counted}
+"""
+
+
+def test_votes_that_a_stranger_counts_over_the_pool_are_told_as_such(rsbench, tmp_path):
+    (tmp_path / "plugins").mkdir()
+    (tmp_path / "plugins" / "counting.py").write_text(COUNTING)
+    choices = ("learner=lean,ellipsotron", "aggregator=sample,counted")
+    done = rsbench("-m", *choices, *SMALL, "seeds=4")
+    assert done.returncode == 0, done.stderr
+    (folder,) = (tmp_path / "outputs" / "sweeps").iterdir()
+    told = {run.info.method: run.info.told.value for run in find_records(folder)}
+    assert told["ellipsotron+sample"] == "votes"
+    assert told["ellipsotron+counted"] == "class votes"
+    assert told["lean+counted"] == told["lean+sample"] == "nothing"
+    page = (folder / "report.html").read_text()
+    for text in (done.stdout, (folder / "table.md").read_text(), page):
+        assert "class votes of 20 samples; 20 learned from" in text
+        assert "The best method told class votes, ellipsotron+counted" in text
+    from mlflow import MlflowClient
+
+    client = MlflowClient(f"sqlite:///{tmp_path / 'outputs' / 'mlflow.db'}")
+    experiment = client.get_experiment_by_name("rsbench").experiment_id
+    tags = {}
+    for run in client.search_runs([experiment]):
+        if "method" in run.data.tags:
+            tags[run.data.tags["method"]] = run.data.tags
+    assert tags["ellipsotron+counted"]["told"] == "class votes"
+    assert tags["ellipsotron+counted"]["class_votes.samples"] == "20"
+    assert tags["ellipsotron+counted"]["counterpart"] == "lean"
+    assert tags["ellipsotron+sample"]["told"] == "votes"
+    assert tags["lean+sample"]["told"] == "nothing"
+    assert "counterpart" not in tags["lean+sample"]
 
 
 def test_a_distribution_that_is_called_like_ours_is_a_plugin(rsbench, tmp_path):

@@ -1,5 +1,6 @@
 """The report on one page: what is in it, what a browser makes of it, and what happens to odd input."""
 
+import dataclasses
 import html
 import json
 import re
@@ -8,13 +9,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from rsbench.cli.commands import main
+from rsbench.core.components import Told
 from rsbench.errors import UserError
 from rsbench.report import FILES, make_page, write_report
 from rsbench.report.collect import from_folders, groups
 from rsbench.store.record import read_record
+from rsbench.store.run_info import SplitSizes
 from tests import made_up
 from tests.helpers import SMALL
 from tests.made_up import write
@@ -23,11 +25,9 @@ EVIL = '<img src=x onerror="document.title=1"></script><script>alert(1)</script>
 
 
 def three(folder: Path):
-    runs = [
-        write(folder / str(i), method, level)
-        for i, (method, level) in enumerate((("lean", 0.9), ("a", 0.8)))
-    ]
-    return [*runs, write(folder / "2", EVIL, 0.7)]
+    lean = write(folder / "0", "lean", 0.9)
+    mine = write(folder / "1", "a", 0.8, counterpart=lean)
+    return [lean, mine, write(folder / "2", EVIL, 0.7, counterpart=lean)]
 
 
 def embedded(page: str) -> dict:
@@ -43,9 +43,9 @@ def test_page_has_everything_and_asks_the_network_for_nothing(tmp_path):
     for part in (
         "SIMULATED",
         "Fetch it",
-        "Seed by seed",
-        "Nadeau–Bengio",
-        "Samples needed",
+        "by what methods were told",
+        "All comparisons",
+        "the break-even price",
         "Error by class",
         "bird 3",
     ):
@@ -78,7 +78,7 @@ def test_controls_have_a_column_and_a_table_of_their_own(tmp_path):
     for name in ("shuffled", EVIL):
         runs.append(write(tmp_path / f"{len(runs)}", "mine", 0.7, control=name))
     text = make_page(runs)
-    assert 'id="controls-0"' in text and "Annotations shuffled between samples" in text
+    assert 'id="controls-0"' in text and "annotations shuffled between samples" in text
     assert '<th scope="col" class="text">control</th>' in text
     assert "<img" not in text and text.count("<script") == 2
     lines = embedded(text)["groups"][0]["views"][0]["lines"]
@@ -91,7 +91,7 @@ def test_settings_of_one_method_are_compared_on_the_page(tmp_path):
         for C in (0.1, 1.0)
     ]
     text = make_page(runs)
-    assert "correction is over 1 pair of settings" in text
+    assert "for 1 pair of settings of one method" in text
     assert ">mine learner.C=1.0</td>" in text
     alone = [write(tmp_path / name, name, changed={"learner.C": name}) for name in "ab"]
     assert "No two of these runs differ in their methods alone" in make_page(alone)
@@ -109,16 +109,68 @@ def test_chart_draws_the_records_numbers(tmp_path):
     assert line["t"] == pytest.approx(4.303, abs=1e-3)  # Student's t of 3 seeds
 
 
-def test_intervals_are_students_and_from_twenty_seeds_on_also_the_bootstraps(tmp_path):
-    run = write(tmp_path / "few", seeds=5)
-    values = 100 * run.values("cumulative_error")[run.steps.index(20)]
-    low, high = stats.t.interval(0.95, 4, values.mean(), stats.sem(values))
-    text = make_page([run])
-    assert (
-        f"{low:.1f} to {high:.1f}" in text
-        and "bootstrap" not in text.split("<script")[0]
-    )
-    assert "95 % @20, bootstrap" in make_page([write(tmp_path / "many", seeds=20)])
+def test_the_answer_stands_first(tmp_path):
+    page = make_page(three(tmp_path))
+    answer = page.index('<div class="answer"')
+    assert answer < page.index("<table") and answer < page.index('class="chart"')
+    first = html.unescape(page[answer : page.index("</div>", answer)])
+    assert "SIMULATED data, evidence of nothing." in first and "nnotations" in first
+    assert first.count("<p>") <= 4
+
+
+def test_each_track_has_a_table_and_ranks_of_its_own(tmp_path):
+    lean = made_up.around(0.8)
+    runs = [lean, made_up.around(0.5, "ncm", told=Told.NOTHING)]
+    runs.append(made_up.around(0.7, "a", counterpart=lean))
+    sizes = SplitSizes(pool=100, test=60, learned=80)
+    runs = [
+        dataclasses.replace(run, info=_with(run.info, samples=sizes)) for run in runs
+    ]
+    soft = {"told": Told.CLASS_VOTES, "samples": sizes, "counterpart": lean}
+    page = html.unescape(make_page([*runs, made_up.around(0.6, "soft", **soft)]))
+    captions = re.findall(r'<p class="caption">(Told .*?):', page)
+    assert captions == [
+        "Told nothing",
+        "Told votes",
+        "Told class votes of 100 samples; 80 learned from",
+    ]
+    nothing = page[page.index("Told nothing:") : page.index("Told votes:")]
+    assert re.findall(r'data-sort="1.001">1</td>.*?>(\w+)</td>', nothing) == ["ncm"]
+
+
+def _with(info, **changes):
+    return dataclasses.replace(info, **changes)
+
+
+def test_what_annotations_are_worth_is_drawn_with_its_interval(tmp_path):
+    steps = np.arange(1, 26)[:, None]
+    rng = np.random.default_rng(0)
+    runs = []
+    for method, power in (("lean", 1), ("a", 1.5), ("soft", 1.5)):
+        values = 0.9 * (power * steps) ** -0.5 + 0.001 * rng.normal(size=(25, 5))
+        about = {}
+        if runs:
+            about["counterpart"] = runs[0]
+        if method == "soft":
+            about["told"] = Told.CLASS_VOTES
+        runs.append(made_up.run(values, method, **about))
+    page = html.unescape(make_page(runs))
+    worth = page[page.index("What annotations are worth") : page.index("Curves</h3>")]
+    assert "n = 10 (≤ 2.5)" in worth and "break-even price" in worth
+    assert worth.count('class="range"') == 4  # one method told votes, at 1, 2, 5 and 10
+    assert re.search(r">1\.5 \[1\.\d to 1\.\d\]</td>", worth)
+    assert "Class votes have no price per sample" in worth
+
+
+def test_a_counterpart_is_drawn_thin_unless_it_is_a_run_itself(tmp_path):
+    lean = made_up.around(0.8)
+    mine = made_up.around(0.7, "a", counterpart=lean)
+    (group,) = embedded(make_page([mine]))["groups"]
+    own, other = group["views"][0]["lines"]
+    assert other["thin"] and other["label"] == "lean (counterpart)"
+    assert other["color"] == own["color"] and not own["thin"]
+    (group,) = embedded(make_page([lean, mine]))["groups"]
+    assert [line["thin"] for line in group["views"][0]["lines"]] == [False, False]
 
 
 def test_swept_number_becomes_an_axis(tmp_path):
@@ -244,15 +296,15 @@ def test_nothing_of_an_earlier_report_stays(tmp_path):
 
 
 def test_damaged_errors_by_class_cost_nothing_but_their_table(tmp_path):
-    runs = three(tmp_path)
+    three(tmp_path)
     (tmp_path / "1" / "classes.csv").write_text(
         "seed,class,samples,test_error\n0,a,0,1\n"
     )
-    page = make_page(runs)
+    page = make_page(from_folders([tmp_path]).runs)
     assert (
         "No errors by class: " in page
         and "a class without samples" in page
-        and "Samples needed" in page
+        and "All comparisons" in page
     )
 
 
@@ -277,7 +329,7 @@ def test_names_stay_in_their_cells(tmp_path):
         for line in write_report(runs, tmp_path).splitlines()
         if line.startswith("|")
     ]
-    assert all(len(re.findall(r"(?<!\\)\|", row)) in (6, 7, 9) for row in rows), rows
+    assert all(len(re.findall(r"(?<!\\)\|", row)) in (7, 10) for row in rows), rows
     assert all(
         re.fullmatch(r"-+:?", cell.strip()) for cell in rows[1].strip("|").split("|")
     )
@@ -442,14 +494,14 @@ def test_a_person_can_read_values_hide_runs_and_sort(tmp_path, chromium):
     assert tab.locator("path.run").first.get_attribute("d") != before
     tab.get_by_label("Bands").select_option("none")
     assert tab.locator("path.band").count() == 0
-    tab.get_by_label("Measure").select_option("cumulative_loss")
+    tab.get_by_role("combobox", name="Measure").select_option("cumulative_loss")
     assert tab.locator("path.run").count() == 3
-    rank = tab.locator("table.sortable").first.locator("th button").first
-    first = "table.sortable >> nth=0 >> tbody tr >> nth=0"
-    assert tab.locator(first).inner_text().startswith("1")
-    rank.click()
-    rank.click()
-    assert tab.locator(first).inner_text().startswith("3")
+    votes = tab.locator("table.sortable").nth(1)
+    assert votes.locator("tbody tr").first.inner_text().split("\t")[1] == EVIL
+    error = votes.locator("th button", has_text="@25")
+    error.click()
+    error.click()
+    assert votes.locator("tbody tr").first.inner_text().split("\t")[1] == "a"
     assert tab.title() != "1" and said == []
 
 

@@ -8,11 +8,19 @@ import matplotlib
 import numpy as np
 import pytest
 
-from rsbench.report import draw, make_latex, make_tables
-from rsbench.report.figure import against, against_samples
+from rsbench.core.components import Told
+from rsbench.core.data import Drawn
+from rsbench.core.worth import Worth
+from rsbench.report import draw, make_comparisons, make_latex, make_tables
+from rsbench.report.claims import MethodClaim, Verdict
+from rsbench.report.collect import Group
+from rsbench.report.figure import against, against_samples, with_counterparts
 from rsbench.report.labels import swept_axis, varying
+from rsbench.report.page_tables import _price_cell
 from rsbench.report.paper import TABLES, published
+from rsbench.report.table import TABLED, results
 from rsbench.store.record import Run
+from rsbench.store.run_info import SplitSizes
 from tests import made_up
 
 
@@ -52,9 +60,9 @@ def table_rows(text):
 def test_table_has_means_errors_and_the_papers_figures():
     text = make_tables([run(), run("class_soft"), run("mine")])
     rows = table_rows(text)
-    assert rows["lean"][1] == "55.0 ± 5.0"
-    assert rows["lean"][4:] == ["93.44", "85.45", "80.28"]
-    assert rows["mine"][4:] == ["–"] * 3
+    assert rows["lean"][:3] == ["nothing", "none", "55.0 ± 5.0"]
+    assert rows["lean"][5:] == ["93.44", "85.45", "80.28"]
+    assert rows["mine"][5:] == ["–"] * 3
     assert "cumulative loss" in text and "preprocessor" in text
 
 
@@ -129,17 +137,14 @@ def test_preprocessor_and_whatever_else_varies_is_a_column():
 def test_controls_have_a_column_where_there_are_any():
     runs = [run(), run("mine"), run("mine", about={"control": "shuffled"})]
     header, _, lean, mine, shuffled = make_tables(runs).splitlines()[2:7]
-    assert [cell.strip() for cell in header.split("|")[1:4]] == [
+    assert [cell.strip() for cell in header.split("|")[1:5]] == [
         "cumulative error %",
         "control",
+        "told",
         "preprocessor",
     ]
-    assert [cell.strip() for cell in mine.split("|")[1:4]] == ["mine", "–", "none"]
-    assert [cell.strip() for cell in shuffled.split("|")[1:4]] == [
-        "mine",
-        "shuffled",
-        "none",
-    ]
+    assert [cell.strip() for cell in mine.split("|")[1:3]] == ["mine", "–"]
+    assert [cell.strip() for cell in shuffled.split("|")[1:3]] == ["mine", "shuffled"]
     assert "control" not in make_tables(runs[:2])
     assert "mine & shuffled &" in make_latex(runs)
 
@@ -201,6 +206,17 @@ def test_the_figure_draws_test_errors_with_their_standard_errors():
     assert line.error["test_error"] == pytest.approx([5, 5])
 
 
+def test_a_counterpart_is_a_line_of_its_methods_colour_unless_it_is_in_the_sweep():
+    lean = made_up.around(0.8)
+    runs = [made_up.around(0.7, name, counterpart=lean) for name in "ab"]
+    lines = with_counterparts(runs)
+    assert [line.label(False) for line in lines] == ["a", "b", "lean (counterpart)"]
+    assert lines[2].method == "a" and lines[2].mean["test_error"][0] == pytest.approx(
+        80
+    )
+    assert len(with_counterparts([lean, *runs])) == 3
+
+
 def test_a_control_is_a_line_of_its_own():
     swept = [
         run("mine", learner={"C": C}, about={"control": control})
@@ -215,17 +231,128 @@ def test_a_file_name_is_no_mathematics(tmp_path):
     draw([run(dataset={"path": "a$\\foo$b.npz"})], tmp_path / "curves.png")
 
 
-def test_latex_table_is_booktabs_with_the_lowest_of_each_column_in_bold():
-    runs = [run("lean", error=1.0), run("50% & more_{a}", error=0.093, simulated=False)]
+def test_latex_table_is_booktabs_with_the_lowest_of_each_track_in_bold():
+    runs = [run("lean", error=0.01), run("mine", error=1.0)]
+    runs.append(run("50% & more_{a}", error=0.093))
     text = make_latex(runs)
     rows = [line for line in text.splitlines() if line.endswith(r"\\")]
-    assert len(rows) == 4
+    assert len(rows) == 5
     assert len({row.count("&") - row.count(r"\&") for row in rows[1:]}) == 1
-    assert rows[2].startswith(r"lean & 105.0 $\pm$ 5.0")
+    # Told nothing, it has no peers to be better than.
+    assert rows[2].startswith(r"lean & nothing & 6.0 $\pm$ 5.0")
+    assert rows[3].startswith(r"mine & votes & 105.0 $\pm$ 5.0")
     # 9.3 and 19.3 %; text would sort "105" first.
-    assert rows[3].startswith(r"50\% \& more\_\{a\} & \textbf{14.3 $\pm$ 5.0}")
+    expected = r"50\% \& more\_\{a\} & votes & \textbf{14.3 $\pm$ 5.0}"
+    assert rows[4].startswith(expected)
     assert r"\toprule" in text and "SIMULATED" in text and r"\bottomrule" in text
-    assert "SIMULATED" not in make_latex(runs[1:])
+    assert "SIMULATED" not in make_latex([run(simulated=False)])
+
+
+def test_losses_are_marked_among_learners_on_the_same_scale_alone():
+    """Hinge losses of learners on different scales were once ranked."""
+    runs = []
+    for name, scale, level in (
+        ("a", "margin", 9.0),
+        ("b", "margin", 8.0),
+        ("c", "log odds", 1.0),
+        ("d", "", 0.5),
+    ):
+        runs.append(run(name, error=level, about={"score_scale": scale}))
+    _, losses = TABLED
+    assert results(runs, losses).best[20].tolist() == [False, True, False, False]
+    errors, _ = TABLED
+    assert results(runs, errors).best[20].tolist() == [False, False, False, True]
+    assert "scales of their own are not ranked" in make_tables(runs)
+
+
+def test_methods_stand_by_what_they_were_told():
+    sizes = SplitSizes(pool=1600, test=200, learned=40)
+    class_votes = {"told": Told.CLASS_VOTES, "samples": sizes}
+    runs = [run("soft", about=class_votes), run("mine"), run("lean")]
+    rows = table_rows(make_tables(runs))
+    order = [name for name in rows if name in ("soft", "mine", "lean")]
+    assert order == ["lean", "mine", "soft"]
+    assert rows["soft"][0] == "class votes of 1,600 samples; 40 learned from"
+    assert rows["mine"][0] == "votes" and rows["lean"][0] == "nothing"
+    assert "class votes of 1,600 samples; 40 learned from" in make_latex(runs)
+
+
+def test_what_was_fixed_beforehand_stands_under_the_tables():
+    details = {"detectors": {"auc": 0.8}}
+    about = {
+        "data": made_up.data(details=details, drawn=Drawn(50, 150)),
+        "preprocessor": "center",
+        "margin": 0.02,
+        "judged_step": 10,
+    }
+    values = 0.5 + 0.1 * np.arange(6).reshape(1, 3, 2) + np.zeros((3, 1, 1))
+    runs = [made_up.run(values, "mine", [5, 10, 20], **about)]
+    for text in (make_tables(runs), make_latex(runs).replace("$\\pm$", "±")):
+        assert (
+            "Features are scores of attribute detectors, trained on annotated" in text
+        )
+        assert "Preprocessed by center: statistics, if any, of background" in text
+        assert (
+            "Judged at 10 samples per class; equivalent means surely within ±2 points."
+            in text
+        )
+        assert "over 3 draws of 50 of 150 classes, 2 seeds each" in text
+    seen = make_tables(
+        [run(about={"preprocessor": "center", "fitted_on_stream": True})]
+    )
+    assert "center (seen): statistics, if any, of the stream so far" in seen
+
+
+def test_tables_have_differences_to_counterparts_ranks_and_worth():
+    lean = made_up.around(0.8)
+    runs = [lean, made_up.around(0.7, "a", counterpart=lean)]
+    runs.append(made_up.around(0.6, "b", counterpart=lean))
+    rows = table_rows(make_comparisons(Group(runs)))
+    assert rows["method"] == [
+        *("told", "preprocessor", "rank", "counterpart", "difference"),
+        *("95 % interval", "p", "worth @10"),
+    ]
+    assert rows["a"][2:5] == ["2", "lean", "-10.0"] and rows["b"][2] == "1"
+    assert rows["lean"][3:] == ["–"] * 5
+    assert "rank & difference & 95 \\% interval & p & worth" in make_latex(runs)
+
+
+@pytest.mark.parametrize(
+    ("drawn", "said"),
+    [
+        (None, "seeds averaged."),
+        (Drawn(50, 150), "share some of their classes, by which variances are widened"),
+        (Drawn(100, 150), "share most of them, so that nothing is said of other"),
+    ],
+)
+def test_why_variances_are_as_they_are_is_said_of_the_draws_at_hand(drawn, said):
+    values = 0.5 + 0.1 * np.arange(6).reshape(1, 3, 2) + np.zeros((2, 1, 1))
+    about = {"data": made_up.data(drawn=drawn)}
+    lean = made_up.run(values, "lean", **about)
+    mine = made_up.run(values**2, "mine", counterpart=lean, **about)
+    text = make_comparisons(Group([lean, mine]))
+    assert said in text
+    assert ("widened" in text) == (drawn is not None)
+
+
+@pytest.mark.parametrize(
+    ("k", "low", "high", "reached", "said"),
+    [
+        (2.2, 1.1, 3.4, True, "1.2"),
+        (4.0, 1.1, 4.0, False, "> 3.0"),
+        (1.9, 0.6, 3.0, True, "open"),
+        (0.7, 0.6, 3.0, True, "open"),
+        (0.7, 0.6, 0.9, True, "none pays"),
+        # Below all that could be measured: not "more than -0.5".
+        (0.5, 0.5, 0.9, False, "none pays"),
+    ],
+)
+def test_a_price_is_given_where_an_annotation_is_known_to_pay(
+    k, low, high, reached, said
+):
+    worth = Worth(2, k, reached, low, high, low > 0.5, high < 4, largest=4.0)
+    claim = MethodClaim(run(), None, Verdict.HELPS)
+    assert _price_cell(claim, worth).text == said
 
 
 def test_theta_is_one_column_and_one_axis():
@@ -235,7 +362,8 @@ def test_theta_is_one_column_and_one_axis():
 
 def test_one_seed_shows_no_standard_error():
     text = make_tables([run(seeds=1)])
-    assert "±" not in text.split("\n", 1)[1] and "1 seed." in text
+    table = [line for line in text.splitlines() if line.startswith("|")]
+    assert table and "±" not in "".join(table) and "1 seed." in text
 
 
 def test_numeric_sweep_becomes_the_axis():
@@ -294,7 +422,7 @@ def test_panels_tell_settings_apart_as_well(tmp_path):
 
 def test_importing_the_report_imports_nothing_heavy():
     code = (
-        "import sys, rsbench.report, rsbench.compare, rsbench.store.results\n"
+        "import sys, rsbench.report, rsbench.store.results\n"
         "heavy = {'pandas', 'jinja2', 'matplotlib', 'mlflow', 'torch', 'pyarrow', 'scipy'}\n"
         "print(sorted(heavy & sys.modules.keys()))"
     )

@@ -23,6 +23,8 @@ COLUMNS = [
     "step",
     "samples",
     *MEASURES,
+    "counterpart_test_error",
+    "counterpart_cumulative_error",
     "experiment",
     "data",
     "simulated",
@@ -45,7 +47,7 @@ def runs(rng):
             told=Told.CLASS_VOTES,
             preprocessor="center",
             changed={"learner.C": 3.0, "annotation": {"name": "noisy"}},
-            draw=2,
+            draws=(2,),
         ),
     ]
 
@@ -95,6 +97,24 @@ def test_the_file_is_the_same_every_time(runs, tmp_path):
     for name in ("a", "b"):
         write_parquet(runs, tmp_path / name)
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+def test_rows_stand_by_draw_seed_and_step(rng):
+    found = frame([made_up.run(rng.random((2, 3, 2)), seeds=(5, 4))])
+    places = list(zip(found["draw"], found["seed"], found["step"], strict=True))
+    assert len(places) == 12 and places == sorted(places)
+
+
+def test_a_row_has_the_errors_of_its_counterpart(rng):
+    lean = made_up.run(rng.random((3, 2, 2)), test_error=rng.random((3, 2, 2)))
+    mine = made_up.run(rng.random((3, 2, 2)), "mine", counterpart=lean)
+    found = frame([lean, mine])
+    of_lean = found[found["method"] == "lean"].reset_index()
+    of_mine = found[found["method"] == "mine"].reset_index()
+    for measure in ("test_error", "cumulative_error"):
+        beside = of_mine[f"counterpart_{measure}"]
+        np.testing.assert_array_equal(beside, of_lean[measure])
+        assert of_lean[f"counterpart_{measure}"].isna().all()
 
 
 def test_no_runs_make_a_table_without_rows():

@@ -23,7 +23,8 @@ function html(name, parent, text = "", attributes = {}) {
 }
 
 const color = (line) => `var(--c${line.color % 8})`;
-const dash = (line) => DASHES[line.dash % DASHES.length];
+const dash = (line) => (line.thin ? "5 4" : DASHES[line.dash % DASHES.length]); // a counterpart is thin and dashed
+const weight = (line) => (line.thin ? 1 : 2);
 const brief = (value) => (Math.abs(value) >= 1000 ? value.toFixed(0) : String(+value.toPrecision(3)));
 
 function ticks(low, high, log) {
@@ -120,7 +121,7 @@ class Chart {
     for (const line of this.view.lines) {
       const button = html("button", this.legend, "", { type: "button" });
       const sample = make("svg", { viewBox: "0 0 26 12", "aria-hidden": "true" }, button);
-      make("line", { x1: 0, x2: 26, y1: 6, y2: 6, "stroke-width": 2.5, "stroke-dasharray": dash(line), style: `stroke:${color(line)}` }, sample);
+      make("line", { x1: 0, x2: 26, y1: 6, y2: 6, "stroke-width": 1.25 * weight(line), "stroke-dasharray": dash(line), style: `stroke:${color(line)}` }, sample);
       html("span", button, line.label);
       button.addEventListener("click", () => {
         this.shown[this.shown.has(line) ? "delete" : "add"](line);
@@ -145,7 +146,7 @@ class Chart {
     const width = Math.max(280, this.width), height = Math.max(260, Math.min(460, width * 0.55));
     const edge = { left: 60, right: 12, top: 10, bottom: 40 };
     const logX = this.logX.checked, logY = this.logY.checked;
-    const half = (line, i) => (bands ? (line.error[measure][i] ?? 0) * (this.band.value === "interval" ? line.t : 1) : 0);
+    const half = (line, i) => (bands && !line.thin ? (line.error[measure][i] ?? 0) * (this.band.value === "interval" ? line.t : 1) : 0);
     const ok = (x, y) => y !== null && (!logX || x > 0) && (!logY || y > 0);
     let xs = [], ys = [];
     for (const line of lines) line.x.forEach((x, i) => {
@@ -184,7 +185,7 @@ class Chart {
     for (const line of lines) {
       const points = line.x.map((x, i) => [x, line.mean[measure][i], half(line, i)]);
       const good = points.filter(([x, y]) => ok(x, y)), parts = [];
-      if (bands && good.some(([, , h]) => h > 0)) {
+      if (bands && !line.thin && good.some(([, , h]) => h > 0)) {
         const low = (y, h) => (logY && y - h <= 0 ? bottom : Math.min(Y(y - h), bottom));
         const band = [...good.map(([x, y, h]) => `${X(x)},${Math.max(Y(y + h), edge.top)}`), ...good.reverse().map(([x, y, h]) => `${X(x)},${low(y, h)}`)];
         good.reverse();
@@ -192,8 +193,8 @@ class Chart {
       }
       let path = "", pen = "M"; // a value that is not a number leaves a gap
       for (const [x, y] of points) { if (ok(x, y)) { path += `${pen}${X(x)},${Y(y)}`; pen = "L"; } else pen = "M"; }
-      parts.push(make("path", { class: "run", d: path, "stroke-dasharray": dash(line), style: `stroke:${color(line)}` }, this.svg));
-      if (good.length < 40 && lines.length <= BANDS_UP_TO) for (const [x, y] of good) parts.push(make("circle", { cx: X(x), cy: Y(y), r: 2.2, style: `fill:${color(line)}` }, this.svg));
+      parts.push(make("path", { class: "run", d: path, "stroke-dasharray": dash(line), style: `stroke:${color(line)};stroke-width:${weight(line)}` }, this.svg));
+      if (!line.thin && good.length < 40 && lines.length <= BANDS_UP_TO) for (const [x, y] of good) parts.push(make("circle", { cx: X(x), cy: Y(y), r: 2.2, style: `fill:${color(line)}` }, this.svg));
       this.parts.set(line, parts);
     }
     const positions = [...new Set(lines.flatMap((line) => line.x))].filter((x) => !logX || x > 0).sort((a, b) => a - b);
