@@ -1,10 +1,12 @@
 """What MLflow is told of a run: tags, metrics and a description."""
 
+import math
 from typing import Any
 
+from rsbench.core.components import Told
 from rsbench.core.measures import MEASURES
 from rsbench.errors import is_number
-from rsbench.report.labels import command, flatten, hints, is_simulated
+from rsbench.report.labels import command, flatten, hints, is_simulated, voters
 from rsbench.store.record import Run
 
 
@@ -25,6 +27,12 @@ def provenance(run: Run) -> dict[str, str]:
         "git_commit": info.git_commit,
         "folder": str(run.folder),
     }
+    if info.counterpart is not None:
+        tags["counterpart"] = info.counterpart.name
+        tags["counterpart.kind"] = info.counterpart.kind
+    if info.told is Told.CLASS_VOTES and info.samples is not None:
+        tags["class_votes.samples"] = voters(run)
+        tags["class_votes.learned_from"] = info.samples.learned
     for name, version in info.versions.items():
         tags[f"version.{name}"] = version
     for key, value in flatten(info.data.details).items():
@@ -50,7 +58,8 @@ def note(runs: list[Run], repeat: str) -> str:
 def metric_points(run: Run) -> list[tuple[str, float, int, int]]:
     """Return the curves as metrics: the mean over seeds and its standard error.
 
-    MLflow makes a section of its page of what stands before the slash.
+    A gain is by how much the error is less than the counterpart's. MLflow makes a
+    section of its page of what stands before the slash.
 
     Returns
     -------
@@ -69,7 +78,12 @@ def metric_points(run: Run) -> list[tuple[str, float, int, int]]:
         _, _, section = measure.rpartition("_")
         for step, mean, deviation in zip(run.steps, means, errors, strict=True):
             points.append((f"{section}/{measure}", float(mean), time, step))
-            if run.n_seeds > 1:
+            if not math.isnan(deviation):
                 name = f"standard_error/{measure}"
                 points.append((name, float(deviation), time, step))
+    if run.counterpart is not None:
+        for measure in ("test_error", "cumulative_error"):
+            gains = run.counterpart.mean(measure) - run.mean(measure)
+            for step, gain in zip(run.steps, gains, strict=True):
+                points.append((f"gain/{measure}", float(gain), time, step))
     return points

@@ -5,11 +5,14 @@ from pathlib import Path
 
 from rsbench.errors import UserError, first_line
 from rsbench.report.collect import Collection
-from rsbench.store.record import read_record
+from rsbench.store.items import ITEMS_FILE
+from rsbench.store.record import BESIDE, read_record
 from rsbench.tracking.store import Tracker
 
 #: What a report cannot do without of a run's record.
 _RECORD = ("run.json", "curves.csv")
+#: What there may be besides. A whole folder is downloaded like a file.
+_OTHERS = ("classes.csv", ITEMS_FILE, *BESIDE)
 
 
 def from_mlflow(experiment: str, uri: str, folder: Path) -> Collection:
@@ -37,8 +40,9 @@ def from_mlflow(experiment: str, uri: str, folder: Path) -> Collection:
             try:
                 for file in _RECORD:
                     download(file, place)
-                with contextlib.suppress(Exception):  # which older records do not have
-                    download("classes.csv", place)
+                for other in _OTHERS:  # which older records do not have
+                    with contextlib.suppress(Exception):
+                        download(other, place)
                 found.add([read_record(place)])
             except Exception as error:  # of one run: the others are still there
                 # The temporary folder means nothing to anybody.

@@ -16,7 +16,12 @@ from rsbench.errors import UserError
 from rsbench.files.atomic import locked
 from rsbench.report import FILES
 from rsbench.report.labels import commands, data_label, flatten, is_simulated
-from rsbench.store.record import ARTIFACTS_FOLDER, Run
+from rsbench.store.record import (
+    ARTIFACTS_FOLDER,
+    BESIDE,
+    RECORD_FILES,
+    Run,
+)
 from rsbench.store.sweep import Sweep, sweep_folder
 from rsbench.tracking.content import metric_points, note, provenance
 
@@ -35,9 +40,6 @@ _MLFLOW_SETTINGS = {
     "MLFLOW_LOGGING_LEVEL": "ERROR",
     "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false",
 }
-
-#: The files of a record, from which a report can be made without the folder.
-_RECORD = ("curves.csv", "classes.csv", "summary.json", "run.json")
 
 
 def _client(uri: str) -> Any:
@@ -260,7 +262,10 @@ class Tracker:
             )
             metrics = metrics[_METRICS:]
             params = params[_PARAMS:]
-        self._attach(run_id, run.folder, _RECORD)
+        # From which a report can be made without the folder.
+        self._attach(run_id, run.folder, RECORD_FILES)
+        for name in BESIDE:
+            self._attach(run_id, run.folder / name, RECORD_FILES, name)
         self._end(run_id, "FINISHED")
 
     def finish(
@@ -280,11 +285,17 @@ class Tracker:
                 self._client.set_tag(run_id, "mlflow.note.content", description)
             self._end(run_id, status)
 
-    def _attach(self, run_id: str, folder: Path, names: tuple[str, ...]) -> None:
+    def _attach(
+        self,
+        run_id: str,
+        folder: Path,
+        names: tuple[str, ...],
+        below: str | None = None,
+    ) -> None:
         """Send the files of a folder that are there."""
         for name in names:
             if (folder / name).exists():
-                self._client.log_artifact(run_id, str(folder / name))
+                self._client.log_artifact(run_id, str(folder / name), below)
 
     def _end(self, run_id: str, status: str) -> None:
         """End a run, and mark it as complete."""

@@ -13,10 +13,11 @@ from rsbench.report import FILES
 from rsbench.store.record import find_records
 from rsbench.store.sweep import Sweep, read_sweep, write_sweep
 from rsbench.tracking import mirror
+from rsbench.tracking.records import from_mlflow
 from tests import made_up
 from tests.helpers import SMALL, run_command
 
-RECORD = {"classes.csv", "curves.csv", "run.json", "summary.json"}
+RECORD = {"classes.csv", "curves.csv", "items.npz", "run.json", "summary.json"}
 
 
 def store(folder, experiment="rsbench"):
@@ -97,7 +98,34 @@ def test_a_child_has_config_curves_provenance_and_record(swept):
         and tags["data.identity"] == run.info.data.identity
     )
     artifacts = {file.path for file in client.list_artifacts(child.info.run_id)}
-    assert artifacts == RECORD
+    assert artifacts == RECORD | {"counterpart", "shuffled"}
+
+
+def test_a_child_has_its_counterpart_if_it_is_told_something(swept):
+    folder, _ = swept
+    client, _, children = store(folder)
+    for child in children:
+        found = client.list_artifacts(child.info.run_id, "counterpart")
+        expected = set()
+        if child.info.run_name == "class_soft":
+            expected = {f"counterpart/{name}" for name in RECORD}
+        assert {file.path for file in found} == expected
+
+
+def test_runs_come_back_from_the_store_whole(swept, tmp_path):
+    folder, _ = swept
+    uri = f"sqlite:///{folder / 'outputs' / 'mlflow.db'}"
+    found = from_mlflow("rsbench", uri, tmp_path)
+    assert found.left_out == []
+    back = {run.info.method: run for run in found.runs}
+    for run in find_records(folder):
+        other = back[run.info.method]
+        assert other.info == run.info
+        assert set(other.items()) == set(run.items()) == {(0, 0), (0, 1)}
+        assert (other.counterpart is None) == (run.counterpart is None)
+        if run.counterpart is not None:
+            assert other.counterpart.info == run.counterpart.info
+            assert set(other.counterpart.items()) == {(0, 0), (0, 1)}
 
 
 def test_sending_again_adds_nothing(rsbench, swept):
@@ -114,7 +142,7 @@ def test_a_single_run_has_no_parent_and_carries_its_figure(rsbench, tmp_path):
     client, (run,), children = store(tmp_path)
     assert not children
     artifacts = {file.path for file in client.list_artifacts(run.info.run_id)}
-    assert artifacts == {*RECORD, *FILES} - {"comparisons.csv"}
+    assert artifacts == {*RECORD, "counterpart", "shuffled", *FILES}
 
 
 def test_a_command_run_again_in_its_folder_adds_nothing_and_replaces_by_force(
@@ -159,7 +187,7 @@ def test_a_server_that_is_down_loses_nothing(rsbench, tmp_path):
 
 
 @pytest.mark.parametrize("in_sweep", [False, True])
-@pytest.mark.parametrize("calls", [0, 1, 2, 4, 5, 6, 7, 8, 13])
+@pytest.mark.parametrize("calls", [0, 1, 2, 4, 5, 6, 7, 8, 9, 14])
 def test_a_store_that_fails_midway_is_repaired_once(
     calls, in_sweep, tmp_path, monkeypatch, caplog
 ):
@@ -196,8 +224,8 @@ def test_a_store_that_fails_midway_is_repaired_once(
             mirror.send_child(run, sweep)
         else:
             mirror.send_single(run, settings)
-    # A child makes 8 calls; a single run is ended a second time, with its figure, and said to be simulated or not.
-    assert ("the server is gone" in caplog.text) == (calls < (8 if in_sweep else 13))
+    # A child makes 9 calls; a single run is ended a second time, with its figure, and said to be simulated or not.
+    assert ("the server is gone" in caplog.text) == (calls < (9 if in_sweep else 14))
     assert mirror.track(tmp_path, settings["uri"])[0] == 1
     client, parents, children = store(tmp_path)
     (sent,) = children if in_sweep else parents
