@@ -9,7 +9,7 @@ import sys
 for _variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_variable, "1")
 
-COMMANDS = ("plugins", "new", "check", "data", "status", "track", "report")
+COMMANDS = ("plugins", "new", "check", "data", "status", "track", "report", "plan")
 
 
 def main() -> int:

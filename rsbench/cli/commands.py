@@ -6,7 +6,7 @@ import logging
 import sys
 from pathlib import Path
 
-from rsbench.cli import data, plugins, report, status
+from rsbench.cli import data, planning, plugins, report, status
 from rsbench.errors import UserError
 
 _FOLDER = "a run's or a sweep's folder, or one above"
@@ -34,6 +34,7 @@ def _parser() -> argparse.ArgumentParser:
     plugins.add_commands(commands)
     data.add_commands(commands)
     report.add_commands(commands)
+    planning.add_commands(commands)
     asking = commands.add_parser(
         "status", help="what is done, failed, running and missing"
     )

@@ -28,6 +28,7 @@ rsbench: online few-shot learning with rich supervision.
   python -m rsbench new learner mine    a plugin to start from; check tries it
   python -m rsbench plugins             components, and where they come from
   python -m rsbench report DIR…         one page of finished runs
+  python -m rsbench plan DIR            how many draws would find a gain
   python -m rsbench status DIR          done, failed, running, missing
   python -m rsbench track DIR           send finished runs to MLflow
 """
