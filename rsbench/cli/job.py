@@ -33,6 +33,8 @@ def job(cfg: DictConfig) -> float | None:
     What goes wrong is kept in the job's folder for the summing up, and stops no other
     job. A sweeper that tunes gets the error, if it is one on validation classes.
     """
+    # A log that cannot be written, as on a full disk, must not hide what is said of it.
+    logging.raiseExceptions = False
     hydra_cfg = HydraConfig.get()
     folder = Path(hydra_cfg.runtime.output_dir)
     here = Path(hydra_cfg.runtime.cwd)
