@@ -29,7 +29,7 @@ from rsbench.core.experiment import (
     check_steps,
     run_seed,
 )
-from rsbench.core.items import TestItems, judged_step, table_steps
+from rsbench.core.items import TestItems
 from rsbench.core.tuning import CHOSEN, candidates, check_grid, tune
 from rsbench.corruptions import Shuffled
 from rsbench.errors import UserError, is_number
@@ -451,9 +451,7 @@ def _seed(
     usual = functools.partial(make, ())
     result, known = seed_result(fingerprint, seed, usual, force)
     # A kept seed has the margins of the steps that were reported then.
-    steps = result.tested.steps.tolist()
-    judged = judged_step(steps, setup.judged_step)
-    reported = table_steps(steps, setup.table_steps, judged)
+    _, reported = setup.reported_steps(result.tested.steps.tolist())
     kept = result.tested.margin_steps.tolist()
     if not set(reported) <= set(kept):
         # With those of then: two tables in turn would else compute it each time.
@@ -531,8 +529,7 @@ def describe(outcome: Outcome, task: Task, **about: Any) -> RunInfo:
     for key in last.given:
         given[key] = float(np.mean([result.given[key] for result in results]))
     setup = task.setup
-    steps = last.tested.steps.tolist()
-    judged = judged_step(steps, setup.judged_step)
+    judged, reported = setup.reported_steps(last.tested.steps.tolist())
     identity = task.identity
     return RunInfo(
         id=uuid.uuid4().hex,
@@ -545,7 +542,7 @@ def describe(outcome: Outcome, task: Task, **about: Any) -> RunInfo:
         seeds=tuple(task.seeds),
         draws=tuple(task.identities),
         judged_step=judged,
-        table_steps=tuple(table_steps(steps, setup.table_steps, judged)),
+        table_steps=tuple(reported),
         reused=outcome.reused,
         classes=last.classes,
         samples=SplitSizes(**last.samples, fixed_test=_is_fixed(outcome)),

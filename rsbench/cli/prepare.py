@@ -3,7 +3,7 @@
 import dataclasses
 import functools
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -184,7 +184,7 @@ def prepare(
     draws = range(config["draws"])
     # Before data are read: without more draws it is the last one that is missing.
     draw_of(found.build("dataset", config["dataset"]), draws[-1])
-    loader = functools.partial(_load, here, _data_settings(config))
+    loader = _loader(here, _data_settings(config))
     loaded = [loader(draw) for draw in draws]
     seeds = range(config["seed"], config["seed"] + config["seeds"])
     task = plan_task(setup, loader, draws, seeds)
@@ -214,13 +214,22 @@ def _data_settings(config: Mapping[str, Any]) -> str:
     return json.dumps(kept, sort_keys=True)
 
 
-#: Draws of data sets that are kept in memory between the jobs of a process.
+#: Draws of a data set that are kept in memory.
 _KEPT_DRAWS = 20
 
 
-@functools.lru_cache(maxsize=_KEPT_DRAWS)
+# Of the last one alone: data sets are large.
+@functools.lru_cache(maxsize=1)
+def _loader(here: Path, parts: str) -> Callable[[int], Data]:
+    """Return what loads the draws of a data set, each once.
+
+    Jobs of a sweep that share a process mostly share their data too.
+    """
+    return functools.lru_cache(_KEPT_DRAWS)(functools.partial(_load, here, parts))
+
+
 def _load(here: Path, parts: str, draw: int) -> Data:
-    """Return the data; jobs of a sweep that share a process mostly share them too."""
+    """Return the data of a draw."""
     config = json.loads(parts)
     found = registry.load(here)
     dataset = draw_of(found.build("dataset", config["dataset"]), draw)

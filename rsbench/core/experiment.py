@@ -167,6 +167,11 @@ class Setup:
             return False
         return is_fitted_on_stream(self.new("preprocessor"))
 
+    def reported_steps(self, steps: Sequence[int]) -> tuple[int, list[int]]:
+        """Return the step of a curve that is judged, and those that tables report."""
+        judged = judged_step(steps, self.judged_step)
+        return judged, table_steps(steps, self.table_steps, judged)
+
     def with_values(self, values: Mapping[str, Any]) -> "Setup":
         """Return the setup with other parameters, by dotted keys: `learner.C`.
 
@@ -310,8 +315,7 @@ def run_seed(
     steps, test = protocol.plan(data.y, data.test, stream(seed, "plan"))
     numbers = _step_numbers(protocol, steps)
     # Before anything is learned: which steps are reported must not wait for results.
-    judged = judged_step(numbers.tolist(), setup.judged_step)
-    reported = table_steps(numbers.tolist(), setup.table_steps, judged)
+    _, reported = setup.reported_steps(numbers.tolist())
     order = np.concatenate(steps)
     y, classes = _relabel(data.y, np.concatenate([order, test]))
     # More than what is learned from: a teacher's votes may come from all of it.

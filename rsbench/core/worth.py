@@ -181,6 +181,26 @@ def worth(
     )
 
 
+def at_place(place: float, places: np.ndarray, curves: np.ndarray) -> np.ndarray:
+    """Return curves at a place between those where they are known.
+
+    They are taken as straight in the logarithm of the places.
+
+    Parameters
+    ----------
+    place : float
+        Where to look: samples, or what they cost.
+    places : array of shape (n,)
+        Where curves are known, growing.
+    curves : array of shape (n, units...)
+        What they are there.
+    """
+    after = int(np.clip(places.searchsorted(place), 1, len(places) - 1))
+    start, end = np.log(places[after - 1 : after + 1])
+    share = (np.log(place) - start) / (end - start)
+    return (1 - share) * curves[after - 1] + share * curves[after]
+
+
 class _Curve:
     """The counterpart's errors, straight in log n between tested steps."""
 
@@ -206,10 +226,7 @@ class _Curve:
 
     def at(self, samples: float) -> np.ndarray:
         """Return the errors of all units after so many samples."""
-        after = int(np.clip(self.steps.searchsorted(samples), 1, len(self.steps) - 1))
-        start, end = np.log(self.steps[after - 1 : after + 1])
-        share = (np.log(samples) - start) / (end - start)
-        return (1 - share) * self.pooled[after - 1] + share * self.pooled[after]
+        return at_place(samples, self.steps, self.pooled)
 
     def samples_to(self, error: float) -> float:
         """Return the samples with this mean error: the middle, if several have it."""

@@ -34,6 +34,7 @@ from rsbench.report.comparisons import (
 from rsbench.report.labels import flatten
 from rsbench.report.units import estimator, units
 from rsbench.store.record import Run
+from rsbench.store.run_info import CounterpartKind
 
 #: Worth is asked at these numbers of samples, and at ten and a hundred times as many.
 _ASKED_AT = (1, 2, 5)
@@ -96,6 +97,27 @@ class MethodClaim:
     test_error: Comparison | None = None
     shuffled: Comparison | None = None
     asks_worth: bool = True
+
+    @property
+    def stand_in(self) -> str | None:
+        """The other method that is its counterpart, with the control both are under.
+
+        None where the counterpart is the method itself.
+        """
+        about = self.run.info.counterpart
+        if about is None or self.kind is CounterpartKind.ITSELF:
+            return None
+        if self.run.info.control in JUDGED_UNDER:
+            return f"{about.name} ({self.run.info.control})"
+        return about.name
+
+    @property
+    def kind(self) -> CounterpartKind:
+        """How its counterpart relates to it."""
+        about = self.run.info.counterpart
+        if about is None:  # a run of the sweep without annotations, perhaps
+            return CounterpartKind.ITSELF
+        return about.kind
 
     @property
     def is_within_margin(self) -> bool:

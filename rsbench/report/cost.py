@@ -7,6 +7,7 @@ import numpy as np
 
 from rsbench.core.components import Told
 from rsbench.core.statistics import Estimate
+from rsbench.core.worth import at_place
 from rsbench.report.claims import Claims, MethodClaim
 from rsbench.report.labels import NONE, signed
 from rsbench.report.units import estimator, units
@@ -92,29 +93,21 @@ def same_cost(claim: MethodClaim, prices: Prices) -> list[SameCost]:
     if counterpart is None:
         return []
     run = claim.run
-    mine = np.log(costs(run, prices))
+    mine = np.array(costs(run, prices))
     curves = np.stack([units(run, "test_error", step) for step in run.steps])
     theirs = dict(zip(counterpart.steps, costs(counterpart, prices), strict=True))
     found = []
     for step in counterpart.table_steps():
-        cost = np.log(theirs[step])
+        cost = theirs[step]
         difference = None
         other = units(counterpart, "test_error", step)
         # Of only one of them test samples may be kept.
         if mine[0] <= cost <= mine[-1] and other.shape == curves[0].shape:
             difference = estimator(run, "test_error", step)(
-                _at(mine, curves, cost) - other
+                at_place(cost, mine, curves) - other
             )
         found.append(SameCost(step, difference))
     return found
-
-
-def _at(costs: np.ndarray, curves: np.ndarray, cost: float) -> np.ndarray:
-    """Return the errors of all units where they had cost so much."""
-    after = int(np.clip(costs.searchsorted(cost), 1, len(costs) - 1))
-    start, end = costs[after - 1 : after + 1]
-    share = (cost - start) / (end - start)
-    return (1 - share) * curves[after - 1] + share * curves[after]
 
 
 @dataclass(frozen=True)

@@ -194,15 +194,11 @@ class _Words:
 
     def without(self, claim: MethodClaim) -> str:
         """Return how a sentence calls a method's counterpart."""
-        about = claim.run.info.counterpart
-        under = ""
-        if claim.run.info.control in JUDGED_UNDER:
-            under = f" ({claim.run.info.control})"
-        if about is None or about.kind is CounterpartKind.ITSELF:
+        if claim.stand_in is None:
             return "itself without annotations"
-        if about.kind is CounterpartKind.EQUAL:
-            return f"{about.name}{under}, which it is without annotations"
-        return f"{about.name}{under}, which stands in for it without annotations"
+        if claim.kind is CounterpartKind.EQUAL:
+            return f"{claim.stand_in}, which it is without annotations"
+        return f"{claim.stand_in}, which stands in for it without annotations"
 
     @property
     def on_average(self) -> str:

@@ -107,15 +107,11 @@ def rank_text(places: tuple[int, int] | None) -> str:
 
 def counterpart_name(claim: MethodClaim) -> str:
     """Return what a method is compared with, as a table names it."""
-    about = claim.run.info.counterpart
-    under = ""
-    if claim.run.info.control in JUDGED_UNDER:
-        under = f" ({claim.run.info.control})"
-    if about is None or about.kind is CounterpartKind.ITSELF:
+    if claim.stand_in is None:
         return "itself, without"
-    if about.kind is CounterpartKind.SUBSTITUTE:
-        return f"{about.name}{under} (in its stead)"
-    return f"{about.name}{under}"
+    if claim.kind is CounterpartKind.SUBSTITUTE:
+        return f"{claim.stand_in} (in its stead)"
+    return claim.stand_in
 
 
 def interval_of(comparison: Comparison) -> str:
