@@ -23,6 +23,7 @@ from rsbench.core.components import (
 )
 from rsbench.core.data import Data
 from rsbench.core.experiment import KINDS, Setup, draw_of, load, read_only
+from rsbench.core.tuning import with_own_grid
 from rsbench.errors import UserError
 from rsbench.plugins import provenance, registry
 from rsbench.protocols import PerClass
@@ -100,7 +101,8 @@ def run(
         In what features are learned from: `data` (as they come), `float32`, `float64`.
     tune : mapping, optional
         By dotted key (`learner.C`), values to choose from on held-out classes; by
-        `preprocessor`, preprocessors. At most 12 settings.
+        `preprocessor`, preprocessors; with `learner="own"`, the values that each
+        learner names itself. At most 12 settings.
     judged_step : int, optional
         Where on the curve methods are judged; by default at its end.
     table_steps : sequence of int, optional
@@ -342,7 +344,8 @@ def _setups(
     """Return the components of each method, by its name, checked."""
     setups = {}
     for name, (learner, aggregator) in _named(methods).items():
-        setups[name] = Setup(learner=learner, aggregator=aggregator, **shared)
+        own = {**shared, "tune": with_own_grid(shared["tune"], learner)}
+        setups[name] = Setup(learner=learner, aggregator=aggregator, **own)
         check(setups[name])
     return setups
 

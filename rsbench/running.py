@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from rsbench.core.components import Absent, Learner, Told, adopt, parameters_of
+from rsbench.core.components import Absent, Learner, adopt, parameters_of
 from rsbench.core.data import Data
 from rsbench.core.experiment import (
     KINDS,
@@ -30,6 +30,7 @@ from rsbench.core.experiment import (
     run_seed,
 )
 from rsbench.core.items import TestItems
+from rsbench.core.told import Told
 from rsbench.core.tuning import CHOSEN, candidates, check_grid, tune
 from rsbench.corruptions import Shuffled
 from rsbench.errors import UserError, is_number
@@ -367,8 +368,11 @@ def identify(setup: Setup, data: Data) -> Identity:
             unknown.append(cls.__name__)
         else:
             code.append(sources)
-    # Names of classes are in the results, and so in what they are known by.
+    # Names of classes are in the results, and so in what they are known by; those of
+    # features may be told to the learner.
     known_data = [data.identity, *data.names.classes]
+    if setup.track(data).names:
+        known_data += data.names.features
     found = fingerprint(components, known_data, sorted(code))
     return Identity(found, tuple(unknown), built_in)
 
@@ -529,16 +533,21 @@ def describe(outcome: Outcome, task: Task, **about: Any) -> RunInfo:
     for key in last.given:
         given[key] = float(np.mean([result.given[key] for result in results]))
     setup = task.setup
+    learner = adopt(setup.learner, Learner)
+    track = setup.track(task.load(next(iter(task.identities))))
     judged, reported = setup.reported_steps(last.tested.steps.tolist())
     identity = task.identity
     return RunInfo(
         id=uuid.uuid4().hex,
         fingerprint=identity.fingerprint,
         built_in=identity.built_in,
-        told=setup.told(),
+        told=track.samples,
+        told_background=track.background,
+        told_names=track.names,
+        taught_at=learner.taught_at,
         fitted_on_stream=setup.fitted_on_stream(),
         unit=setup.new("protocol").unit,
-        score_scale=adopt(setup.learner, Learner).score_scale,
+        score_scale=learner.score_scale,
         seeds=tuple(task.seeds),
         draws=tuple(task.identities),
         judged_step=judged,

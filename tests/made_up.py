@@ -5,9 +5,9 @@ from pathlib import Path
 
 import numpy as np
 
-from rsbench.core.components import Told
 from rsbench.core.items import TestItems
 from rsbench.core.measures import MEASURES
+from rsbench.core.told import Told
 from rsbench.store.record import Run, make_run, write_record
 from rsbench.store.run_info import (
     Counterpart,

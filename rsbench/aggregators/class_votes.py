@@ -7,8 +7,9 @@ from typing import Literal, Self
 
 import numpy as np
 
-from rsbench.core.components import Aggregator, Told
+from rsbench.core.components import Aggregator
 from rsbench.core.data import positions
+from rsbench.core.told import Told
 from rsbench.errors import UserError, check_positive
 
 log = logging.getLogger(__name__)

@@ -4,7 +4,8 @@ from typing import Self
 
 import numpy as np
 
-from rsbench.core.components import Aggregator, Told
+from rsbench.core.components import Aggregator
+from rsbench.core.told import Told
 
 
 class Ones(Aggregator):

@@ -15,8 +15,9 @@ from rsbench.checks.assertions import (
 )
 from rsbench.checks.problem import Problem, make_problem
 from rsbench.checks.promise import Make, promise
-from rsbench.core.components import Aggregator, Told, told_by
+from rsbench.core.components import Aggregator, told_by
 from rsbench.core.seeds import stream
+from rsbench.core.told import Told
 
 
 @promise("aggregator")

@@ -10,7 +10,8 @@ import numpy as np
 from rsbench.checks.assertions import ComponentError, adopted, call
 from rsbench.checks.promise import Make, promise
 from rsbench.core.components import Dataset
-from rsbench.core.data import Data, check_data, identity
+from rsbench.core.data import Data, identity
+from rsbench.core.data_checks import check_data
 from rsbench.errors import UserError
 
 #: Plugins are loaded first: a component dropped into a folder is found by no import.

@@ -10,7 +10,8 @@ import numpy as np
 from rsbench.checks.assertions import ComponentError, adopted, assert_same, call
 from rsbench.checks.promise import Make, promise
 from rsbench.core.components import Extractor
-from rsbench.core.data import Data, Names, check_data
+from rsbench.core.data import Data, Names
+from rsbench.core.data_checks import check_data
 from rsbench.errors import UserError
 
 

@@ -4,6 +4,7 @@ import copy
 import dataclasses
 import inspect
 import pickle
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -25,9 +26,13 @@ from rsbench.core.components import (
     made_like,
     parameters_of,
 )
+from rsbench.core.data import Background
 from rsbench.core.measures import margins
+from rsbench.core.preparation import asked_before, class_votes
 from rsbench.core.seeds import stream
+from rsbench.core.sparse import SparseVotes, as_csr, row_numbers, with_values
 from rsbench.core.supervision import rich_supervision
+from rsbench.core.told import OfBackground
 from rsbench.errors import UserError
 from rsbench.learners import LinearLearner
 
@@ -37,9 +42,10 @@ EVERYTHING = slice(None)
 
 @promise("learner")
 def says_what_it_wants(make: Make) -> None:
-    """It asks by name only for rich supervision that a run can give, and has the
-    methods a run calls."""
+    """It asks by name only for what a run can give, of its samples and before the
+    stream, and has the methods a run calls."""
     wanted(new(make))
+    asked_for(new(make))
 
 
 @promise("learner")
@@ -48,9 +54,9 @@ def block_is_one_by_one(make: Make) -> None:
     in order."""
     # 60 samples: enough for ways that are faster on blocks to set in.
     problem = make_problem()
-    whole = teach(new_learner(make), problem)
+    whole = teach(new_learner(make, problem), problem)
     # How a run cuts its stream into blocks must not show in its results.
-    single = new_learner(make)
+    single = new_learner(make, problem)
     for i in range(len(problem.y)):
         teach(single, problem, slice(i, i + 1))
     assert_same(
@@ -65,8 +71,8 @@ def prediction_is_pure(make: Make) -> None:
     """Predicting changes nothing, and a sample's scores do not depend on what else is
     asked at the same time."""
     problem = make_problem()
-    asked = new_learner(make)
-    left_alone = new_learner(make)
+    asked = new_learner(make, problem)
+    left_alone = new_learner(make, problem)
     # Twice: what asking did to a learner may show only in what it learns next.
     for rows in (slice(0, 30), slice(30, 60)):
         teach(asked, problem, rows)
@@ -105,8 +111,8 @@ def prediction_sees_no_annotation(make: Make) -> None:
 def is_deterministic(make: Make) -> None:
     """The same samples in the same order under the same seed give the same scores."""
     problem = make_problem()
-    one = teach(new_learner(make), problem)
-    two = teach(new_learner(make), problem)
+    one = teach(new_learner(make, problem), problem)
+    two = teach(new_learner(make, problem), problem)
     # To the bit: a record can be had again from its seed.
     assert_same(
         scores(one, problem),
@@ -120,7 +126,7 @@ def is_deterministic(make: Make) -> None:
 def two_classes(make: Make) -> None:
     """With two classes there is one score per sample, positive for the second class."""
     problem = make_problem(classes=2, n=200)
-    learner = teach(new_learner(make), problem)
+    learner = teach(new_learner(make, problem), problem)
     says_second = scores(learner, problem) > 0
     # Better than chance is enough: this is about the sign.
     right = np.mean(says_second == (problem.y == 1))
@@ -163,7 +169,7 @@ def unseen_classes(make: Make) -> None:
     # So are most classes when a stream starts, and each of them may be the hardest.
     problem = make_problem(classes=6)
     of_three_classes = np.flatnonzero(problem.y < 3)
-    learner = teach(new_learner(make), problem, of_three_classes)
+    learner = teach(new_learner(make, problem), problem, of_three_classes)
     _assert_finite(scores(learner, problem))
 
 
@@ -173,10 +179,11 @@ def clone(make: Make) -> None:
     learns the same."""
     # Each seed gets such a copy.
     problem = make_problem()
-    learner = teach(new_learner(make), problem)
+    learner = teach(new_learner(make, problem), problem)
     params = call(learner, "get_params")
     copied = new(lambda: type(learner)(**params))
     _assert_params(copied, params, "a copy made with")
+    prepared(copied, problem)
     assert_same(
         scores(teach(copied, problem), problem),
         scores(learner, problem),
@@ -191,7 +198,7 @@ def clone(make: Make) -> None:
 def survives_pickling(make: Make) -> None:
     """It can be pickled in the middle of a stream, and goes on the same."""
     problem = make_problem()
-    learner = teach(new_learner(make), problem, slice(0, 30))
+    learner = teach(new_learner(make, problem), problem, slice(0, 30))
     try:
         content = pickle.dumps(learner)
         loaded = pickle.loads(content)  # noqa: S301 - written the line before
@@ -227,7 +234,7 @@ def leaves_its_inputs(make: Make) -> None:
     """It does not change the arrays it is given."""
     problem = make_problem()
     before = copy.deepcopy(problem)
-    scores(teach(new_learner(make), problem), problem)
+    scores(teach(new_learner(make, problem), problem), problem)
     assert_unchanged(problem.X, before.X, "the features")
     assert_unchanged(problem.y, before.y, "the labels")
     assert_unchanged(problem.Z, before.Z, "the votes")
@@ -257,8 +264,8 @@ def prequential_is_the_same(make: Make) -> None:
     """A `prequential` of its own gives margins from before each sample (a batch
     learner's: from before the block), and teaches as `partial_fit`."""
     problem = make_problem()
-    quick = new_learner(make)
-    plain = new_learner(make)
+    quick = new_learner(make, problem)
+    plain = new_learner(make, problem)
     if adopt(quick, Learner).prequential is None:
         return
     # Two blocks: before its first, a batch learner's margins are all zero.
@@ -283,7 +290,7 @@ def prequential_is_the_same(make: Make) -> None:
 def weights_give_the_scores(make: Make) -> None:
     """If it has `weights`, their products with the features are its scores."""
     problem = make_problem()
-    learner = teach(new_learner(make), problem)
+    learner = teach(new_learner(make, problem), problem)
     if adopt(learner, Learner).weights is None:
         return
     # Tests trust them: they score anew only classes whose weights have moved.
@@ -294,6 +301,40 @@ def weights_give_the_scores(make: Make) -> None:
         scores(learner, problem),
         "the weights' products with the features are not the scores",
         tolerance=1e-7,
+    )
+
+
+@promise("learner")
+def sparse_rows(make: Make) -> None:
+    """If it takes sparse rows (`takes_sparse`), it learns from them what it learns from
+    dense ones."""
+    learner = adopt(new(make), Learner)
+    if not learner.takes_sparse:
+        return
+    # A solver may go another way about sparse rows, and stop when it is near enough.
+    tolerance = 1e-7
+    if learner.batch:
+        tolerance = 1e-3
+    few = make_problem(d=20)
+    # Most are zero, and so are all of one sample.
+    kept = stream(3, "checks").random(few.X.shape) < 0.3
+    kept[5] = False
+    problem = dataclasses.replace(few, X=np.where(kept, few.X, 0.0))
+    sparse = _sparse(problem)
+    one = new_learner(make, problem)
+    two = new_learner(make, problem)
+    for block in (range(30), range(30, 60)):
+        assert_same(
+            _margins_along(two, sparse, block),
+            _margins_along(one, problem, block),
+            "sparse rows have other margins along the stream than dense ones",
+            tolerance=tolerance,
+        )
+    assert_same(
+        scores(two, sparse),
+        scores(one, problem),
+        "it learned something else from sparse rows than from dense ones",
+        tolerance=tolerance,
     )
 
 
@@ -309,7 +350,7 @@ def equals_without_annotations(make: Make) -> None:
         {"classes": 200, "n": 260},
     ):
         problem = _without_annotations(make_problem(**size))
-        learner = new_learner(make)
+        learner = new_learner(make, problem)
         if learner.without is None:
             return
         other = made_like(learner.without, learner)
@@ -358,13 +399,42 @@ def wanted(learner: Any) -> set[str]:
         raise AssertionError(str(error)) from error
 
 
-def new_learner(make: Make) -> Any:
-    """Return a new learner that a run can use, its randomness (if any) settled."""
+def asked_for(learner: Any) -> Iterable[str]:
+    """Return what a learner asks for before the stream; else the promise is broken."""
+    try:
+        return asked_before(adopt(learner, Learner))
+    except UserError as error:
+        raise AssertionError(str(error)) from error
+
+
+def new_learner(make: Make, problem: Problem) -> Any:
+    """Return a new learner that a run can use: prepared, its randomness settled."""
     learner = new(make)
     wanted(learner)
     # As a run does, which gives each seed its own.
     if _has_randomness(learner):
-        return fresh(learner, random_state=0)
+        learner = fresh(learner, random_state=0)
+    return prepared(learner, problem)
+
+
+def prepared(learner: Any, problem: Problem) -> Any:
+    """Give a learner what it asks for before the stream, and return it."""
+    of_background = adopt(learner, Learner).of_background
+    background: Background | None = problem.background
+    if of_background is OfBackground.NOTHING:
+        background = None
+    d = problem.X.shape[1]
+    features = tuple(f"feature {j}" for j in range(d))
+    offered = {
+        "background": background,
+        "class_votes": class_votes(problem.Z, problem.y, len(problem.classes)),
+        "feature_names": features,
+        "concept_names": features,
+        "class_names": tuple(f"class {c}" for c in problem.classes),
+    }
+    given = {name: offered[name] for name in asked_for(learner)}
+    if given:
+        call(learner, "prepare", **given)
     return learner
 
 
@@ -385,10 +455,10 @@ def scores(learner: Any, problem: Problem, rows: Any = EVERYTHING) -> np.ndarray
     """Return a learner's scores of some of the samples."""
     X = problem.X[rows]
     found = numbers(call(learner, "decision_function", X), "decision_function")
-    expected: tuple[int, ...] = (len(X), len(problem.classes))
+    expected: tuple[int, ...] = (X.shape[0], len(problem.classes))
     # scikit-learn's way with two classes.
     if len(problem.classes) == 2:
-        expected = (len(X),)
+        expected = (X.shape[0],)
     assert_shape(found, expected, "decision_function")
     return found
 
@@ -410,7 +480,7 @@ def _given(learner: Any, problem: Problem, rows: Any) -> dict[str, np.ndarray]:
 
 def _check_scores(make: Make, problem: Problem) -> np.ndarray:
     """Return the scores of a learner taught with everything, which must be finite."""
-    found = scores(teach(new_learner(make), problem), problem)
+    found = scores(teach(new_learner(make, problem), problem), problem)
     _assert_finite(found)
     return found
 
@@ -436,9 +506,9 @@ def _check_renamed_scores(
     """
     start = stream(2, "checks").normal(size=(5, problem.X.shape[1]))
     # A first sample makes a learner set its weights up, so that they can be replaced.
-    one = teach(new_learner(make), problem, slice(0, 1))
+    one = teach(new_learner(make, problem), problem, slice(0, 1))
     one.coef_ = start.copy()
-    two = teach(new_learner(make), renamed, slice(0, 1))
+    two = teach(new_learner(make, renamed), renamed, slice(0, 1))
     two.coef_ = start[order].copy()
     teach(one, problem, slice(1, None))
     teach(two, renamed, slice(1, None))
@@ -458,8 +528,8 @@ def _check_renamed_predictions(
     Ties while it knew nothing may have been broken either way; in the end they must not
     matter much.
     """
-    one = teach(new_learner(make), problem, slice(1, None))
-    two = teach(new_learner(make), renamed, slice(1, None))
+    one = teach(new_learner(make, problem), problem, slice(1, None))
+    two = teach(new_learner(make, renamed), renamed, slice(1, None))
     predicted = order.argsort()[scores(one, problem).argmax(axis=1)]
     predicted_renamed = scores(two, renamed).argmax(axis=1)
     # Both in the new names: one's predictions were renamed after the fact.
@@ -476,6 +546,14 @@ def _check_renamed_predictions(
         f"a class gets {shares[worst]:.0%} of the predictions, "
         f"and {renamed_shares[worst]:.0%} with classes renamed"
     )
+
+
+def _sparse(problem: Problem) -> Problem:
+    """Return the problem as a learner gets it that takes sparse rows."""
+    X = as_csr(problem.X)
+    votes = SparseVotes(as_csr(problem.Z), np.ones(len(problem.y), bool))
+    relevance = with_values(X, problem.R[row_numbers(X), X.indices])
+    return dataclasses.replace(problem, X=X, Z=votes, R=relevance)
 
 
 def _without_annotations(problem: Problem) -> Problem:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rsbench.core.data import Background
 from rsbench.core.seeds import stream
 
 
@@ -23,6 +24,8 @@ class Problem:
         Relevance: 1 where a feature is marked, nearly 0 elsewhere.
     classes : ndarray of shape (K,)
         All classes.
+    background : Background
+        Samples of other classes, with labels and votes.
     """
 
     X: np.ndarray
@@ -30,6 +33,7 @@ class Problem:
     Z: np.ndarray
     R: np.ndarray
     classes: np.ndarray
+    background: Background
 
 
 def make_problem(
@@ -41,6 +45,7 @@ def make_problem(
 ) -> Problem:
     """Return `n` samples of `d` features, always the same ones."""
     rng = stream(0, "checks")
+    others = stream(1, "checks")
     # One of each class first, so that a stream of any length has met all of them.
     drawn = rng.integers(classes, size=max(0, n - classes))
     y = np.concatenate([np.arange(classes), drawn])
@@ -52,4 +57,9 @@ def make_problem(
     chance = np.where(is_large, 0.7, 0.1)
     Z = rng.random((len(y), d)) < chance[y]
     R = np.where(Z, 1.0, 1e-10)
-    return Problem(X.astype(dtype), y, Z, R, np.arange(classes))
+    # Five classes more, from a stream of their own.
+    other_y = np.arange(60) % 5
+    other_X = scale * (others.random((5, d))[other_y] + 0.5 * others.random((60, d)))
+    other_Z = others.random((60, d)) < 0.4
+    background = Background(other_X.astype(dtype), other_y, other_Z)
+    return Problem(X.astype(dtype), y, Z, R, np.arange(classes), background)

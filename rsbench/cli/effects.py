@@ -11,9 +11,9 @@ from omegaconf import DictConfig
 
 from rsbench.cli.controls import annotation_of
 from rsbench.cli.objects import plain
-from rsbench.core.components import Told
 from rsbench.core.experiment import KINDS, Setup
-from rsbench.core.tuning import CHOSEN
+from rsbench.core.told import Told
+from rsbench.core.tuning import CHOSEN, OWN
 from rsbench.errors import UserError
 from rsbench.plugins.registry import Registry
 from rsbench.store.settings import declared
@@ -53,7 +53,8 @@ def why_it_changes_nothing(
     """
     # First, since a grid for a parameter that is not there would pass for a change.
     for kind, names in (under.get("tune") or {}).items():
-        if kind == CHOSEN:  # every method has a preprocessor
+        # Every method has a preprocessor, and its own values are its own.
+        if kind == CHOSEN or names == OWN:
             continue
         known = registry.get(kind, under[kind].name).parameters
         for name in names:

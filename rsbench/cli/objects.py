@@ -6,7 +6,7 @@ from typing import Any
 from omegaconf import OmegaConf
 
 from rsbench.core.experiment import KINDS, Setup
-from rsbench.core.tuning import CHOSEN
+from rsbench.core.tuning import CHOSEN, OWN, with_own_grid
 from rsbench.errors import UserError, is_number
 from rsbench.plugins.registry import Registry
 from rsbench.running import check_judgement, whole_number
@@ -32,7 +32,7 @@ def build_setup(found: Registry, config: Mapping[str, Any]) -> Setup:
     made = {}
     for kind in KINDS:
         made[kind] = found.build(kind, config[kind])
-    tune = flat_grid(config["tune"])
+    tune = with_own_grid(flat_grid(config["tune"]), made["learner"])
     names = tune.get(CHOSEN)
     if isinstance(names, list):
         tune[CHOSEN] = [found.build(CHOSEN, {"name": name}) for name in names]
@@ -45,6 +45,18 @@ def build_setup(found: Registry, config: Mapping[str, Any]) -> Setup:
     )
 
 
+def spelled_out(tune: Any, setup: Setup) -> Any:
+    """Return a config's values to tune, with the learner's own in place of the word."""
+    if not isinstance(tune, dict) or tune.get("learner") != OWN:
+        return tune
+    own = {}
+    for key, values in setup.tune.items():
+        kind, _, name = key.partition(".")
+        if kind == "learner":
+            own[name] = values
+    return {**tune, "learner": own}
+
+
 def flat_grid(grid: Any) -> dict[str, Any]:
     """Return the values to tune by dotted keys, from the nested ones of a config."""
     if not isinstance(grid or {}, dict):
@@ -54,7 +66,8 @@ def flat_grid(grid: Any) -> dict[str, Any]:
         )
     flat = {}
     for kind, parameters in (grid or {}).items():
-        if kind == CHOSEN:  # among components, by their names
+        # Among components, by their names; or the learner's own values.
+        if kind == CHOSEN or parameters == OWN:
             flat[kind] = parameters
             continue
         # `tune.learner=3` names no parameter. The check of grids says so by its key.

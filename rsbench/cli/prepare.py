@@ -10,7 +10,7 @@ from typing import Any
 from omegaconf import DictConfig, OmegaConf
 
 from rsbench.cli.choices import Choices, read_choices
-from rsbench.cli.objects import build_setup, check_settings
+from rsbench.cli.objects import build_setup, check_settings, spelled_out
 from rsbench.core.data import Data, identity
 from rsbench.core.experiment import draw_of, load
 from rsbench.core.tuning import CHOSEN, held_out
@@ -181,6 +181,8 @@ def prepare(
     found = registry.load(here)
     setup = build_setup(found, config)
     check(setup)
+    # A reader of the record is to see which values were tried.
+    config["tune"] = spelled_out(config["tune"], setup)
     draws = range(config["draws"])
     # Before data are read: without more draws it is the last one that is missing.
     draw_of(found.build("dataset", config["dataset"]), draws[-1])

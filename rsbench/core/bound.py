@@ -10,8 +10,11 @@ much of the samples' length annotations leave.
 """
 
 import math
+from typing import Any
 
 import numpy as np
+
+from rsbench.core.sparse import is_sparse, row_numbers, with_values
 
 #: The bound is to hold with probability 1 - DELTA.
 DELTA = 0.05
@@ -32,16 +35,19 @@ class Bound:
         self._longest_scaled = 0.0
         self._largest_relevance = 0.0
 
-    def see(self, X: np.ndarray, R: np.ndarray | None, losses: np.ndarray) -> None:
-        """Take note of samples, their relevance and the losses suffered on them."""
-        self._n += len(X)
+    def see(self, X: Any, R: Any, losses: np.ndarray) -> None:
+        """Take note of samples, their relevance and the losses suffered on them.
+
+        Features are dense or sparse, and relevance, if there is any, like them.
+        """
+        self._n += X.shape[0]
         self._total_loss += float(losses.sum())
         self._largest_loss = max(self._largest_loss, float(losses.max()))
         # Without relevance S is the identity: all features count in full.
         scaled = X
         largest_relevance = 1.0
         if R is not None:
-            scaled = R * X
+            scaled = _scaled(X, R)
             largest_relevance = float(R.max())
         self._longest = max(self._longest, _longest_row(X))
         self._longest_scaled = max(self._longest_scaled, _longest_row(scaled))
@@ -64,5 +70,15 @@ class Bound:
         }
 
 
-def _longest_row(X: np.ndarray) -> float:
+def _scaled(X: Any, R: Any) -> Any:
+    """Return samples scaled by their relevance, value by value."""
+    if is_sparse(X):
+        return with_values(X, R.data * X.data)
+    return R * X
+
+
+def _longest_row(X: Any) -> float:
+    if is_sparse(X):
+        squares = np.bincount(row_numbers(X), weights=np.square(X.data))
+        return float(np.sqrt(squares.max(initial=0.0)))
     return float(np.linalg.norm(X, axis=1).max())

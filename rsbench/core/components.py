@@ -6,25 +6,18 @@ has the right methods works as well: `adopt` lends it the defaults of its kind.
 """
 
 import copy
-import enum
 import functools
 import inspect
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
 from rsbench.core.data import Data
+from rsbench.core.sparse import SparseVotes, empty_csr
+from rsbench.core.told import OfBackground, Told
 from rsbench.errors import UserError, did_you_mean
-
-
-class Told(enum.StrEnum):
-    """What a method is told of its samples beyond their labels."""
-
-    NOTHING = "nothing"
-    VOTES = "votes"
-    CLASS_VOTES = "class votes"
 
 
 class NotStoredError(UserError, AttributeError):
@@ -47,17 +40,12 @@ class Component:
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        stood_for = dict(cls._stood_for)
+        stood_for = {}
         for shortcut, methods in cls.shortcuts.items():
             behaviour = tuple(getattr(cls, method, None) for method in methods)
             # A plugin that derives from Lean and overrides `partial_fit` would else be
             # run by Lean's `prequential`, and its own method never be called.
-            inherited_past_a_change = (
-                shortcut not in vars(cls)
-                and shortcut in stood_for
-                and stood_for[shortcut] != behaviour
-            )
-            if inherited_past_a_change:
+            if _is_inherited_past_a_change(cls, shortcut, behaviour):
                 setattr(cls, shortcut, None)
             stood_for[shortcut] = behaviour
         cls._stood_for = stood_for
@@ -97,6 +85,29 @@ class Component:
         return f"{type(self).__name__}({', '.join(shown)})"
 
 
+def _is_inherited_past_a_change(
+    cls: type[Component], shortcut: str, behaviour: tuple[Any, ...]
+) -> bool:
+    """Tell whether a class has a shortcut from one that does what it stands for else.
+
+    Parameters
+    ----------
+    cls : type
+        A new class.
+    shortcut : str
+        The name of the shortcut.
+    behaviour : tuple
+        The class's own methods that the shortcut stands for.
+    """
+    if shortcut in vars(cls):
+        return False
+    for base in cls.__mro__[1:]:
+        if shortcut in vars(base):  # this is where the class has it from
+            stood_for = vars(base).get("_stood_for", {})
+            return stood_for.get(shortcut, behaviour) != behaviour
+    return False
+
+
 class Dataset(Component):
     """Give samples with labels and annotations."""
 
@@ -127,6 +138,8 @@ class Preprocessor(Component):
     required = ("transform",)
     shortcuts: ClassVar = {"partial_fit": ("fit",)}
 
+    #: Whether `fit` and `transform` take sparse rows, and leave zeros as they are.
+    takes_sparse: bool = False
     #: Where statistics come from: other classes, or the stream so far.
     fit_on: Literal["background", "seen"] = "background"
     #: Learn from samples, forgetting earlier ones.
@@ -163,8 +176,10 @@ class Corruption(Component):
     changes_votes: bool = True
     #: Whether nobody annotates anything: every vote is NaN, and relevance is one.
     is_absent: bool = False
+    #: Whether it takes and gives sparse votes, `SparseVotes`; else it gets dense ones.
+    takes_sparse: bool = False
 
-    def __call__(self, Z: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    def __call__(self, Z: Any, rng: np.random.Generator) -> Any:
         """Return the training pool's votes as annotators would have given them.
 
         A corruption that names a third argument, `y`, is given the labels too.
@@ -176,9 +191,12 @@ class Absent(Corruption):
     """Nobody annotates anything: every vote is NaN, for nobody was asked for it."""
 
     is_absent = True
+    takes_sparse = True
 
-    def __call__(self, Z: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    def __call__(self, Z: Any, rng: np.random.Generator) -> Any:
         """Return no votes, in the shape of those there were."""
+        if isinstance(Z, SparseVotes):
+            return SparseVotes(empty_csr(Z.shape), np.zeros(len(Z), bool))
         return np.full(Z.shape, np.nan, np.float32)
 
 
@@ -186,7 +204,11 @@ class Aggregator(Component):
     """Make relevance, the diagonal of S^-1, of annotations."""
 
     required = ("fit", "relevance")
-    shortcuts: ClassVar = {"partial_fit": ("fit",), "see": ("relevance",)}
+    shortcuts: ClassVar = {
+        "partial_fit": ("fit",),
+        "see": ("relevance",),
+        "relevance_on": ("relevance",),
+    }
 
     #: Whether NaN, "nobody was asked", reaches it; else such a vote is one not given.
     takes_missing: bool = False
@@ -197,6 +219,10 @@ class Aggregator(Component):
     partial_fit: Callable[[np.ndarray, np.ndarray], Any] | None = None
     #: Take note of samples that have passed; `relevance` is then asked for in parts.
     see: Callable[[np.ndarray, np.ndarray], None] | None = None
+    #: Return relevance in the places that sparse rows of features have, one for each
+    #: stored value, by those rows, their votes and their classes. An aggregator that
+    #: has it is given votes as `SparseVotes`, here and in `fit`; others get dense ones.
+    relevance_on: Callable[[Any, Any, np.ndarray], np.ndarray] | None = None
     #: Choose parameters by `validate(candidate, n)`, and return what was chosen.
     tune: Callable[[Callable[[Any, int], float]], dict[str, float]] | None = None
 
@@ -218,9 +244,25 @@ class Learner(Component):
         "weights": ("decision_function", "_scores"),
     }
 
-    #: Whether it is refitted on all samples at each call, so that it is asked once for
-    #: a step: predictions within the step come from the model before it.
+    #: Whether it is taught a step at a time: `partial_fit` then gets all of a step's
+    #: samples at once, and predictions within the step come from the state before it.
     batch: bool = False
+    #: Of a batch learner: whether it is taught at every `step`, or only at those that
+    #: the `table` reports, with all samples since the last one. In between it predicts
+    #: by what it knew then.
+    taught_at: ClassVar[Literal["step", "table"]] = "step"
+    #: Whether it takes sparse rows of features; else it gets dense ones.
+    takes_sparse: bool = False
+    #: Whether features may be negative; not those of counts.
+    takes_negative: bool = True
+    #: Called once before the stream, with what it names: `background`, `class_votes`,
+    #: `feature_names`, `concept_names`, `class_names`. That is what it is told.
+    prepare: Callable[..., Any] | None = None
+    #: How much of the background `prepare` is given, as far as the data set has it. A
+    #: learner that needs less says so, and is told less.
+    of_background: OfBackground = OfBackground.ANNOTATIONS
+    #: By parameter, the values that fair tuning chooses from.
+    grid: ClassVar[Mapping[str, Sequence[Any]]] = {}
     #: Learn as `partial_fit` does, and return each sample's margin before its update.
     prequential: Callable[..., np.ndarray] | None = None
     #: Return the weights, (K, d), if scores are their products with the features alone.

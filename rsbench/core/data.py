@@ -4,13 +4,15 @@ import dataclasses
 import hashlib
 import mmap
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
+from rsbench.core.sparse import SparseVotes, as_csr, is_sparse, make_csr
+from rsbench.core.told import OfBackground
 from rsbench.errors import UserError
 
 #: What is read of an array at once, 16 MiB. Memory-mapped arrays may be larger than
@@ -73,6 +75,52 @@ class Training:
 
 
 @dataclass(frozen=True)
+class Background:
+    """Samples of other classes, as a learner's `prepare` is given them.
+
+    Features are preprocessed as those of the stream will be.
+
+    Parameters
+    ----------
+    X : array of shape (m, d)
+        Their features.
+    y : array of shape (m,), or None
+        Their classes, 0 to K-1 without gaps; None where the data set has none, or the
+        learner asks for no labels.
+    Z : array of shape (m, d), or None
+        Their votes, likewise.
+    """
+
+    X: Any
+    y: np.ndarray | None = None
+    Z: Any = None
+
+    @property
+    def given(self) -> OfBackground:
+        """How much of it is there."""
+        if self.Z is not None:
+            return OfBackground.ANNOTATIONS
+        if self.y is not None:
+            return OfBackground.LABELS
+        return OfBackground.FEATURES
+
+    def labelled(self, whose: str) -> tuple[Any, np.ndarray]:
+        """Return features and labels, for a learner that cannot do without.
+
+        Parameters
+        ----------
+        whose : str
+            The learner, for the error.
+        """
+        if self.y is None:
+            raise UserError(
+                f"{whose} needs labels of the background, and the data set has none: "
+                "an arrays file has them in `background_y`"
+            )
+        return self.X, self.y
+
+
+@dataclass(frozen=True)
 class Data:
     """Samples with labels, annotations, and features or images to make them from.
 
@@ -81,10 +129,11 @@ class Data:
     y : array of shape (n,), of int
         Each sample's class, 0 to K-1 without gaps.
     Z : array of shape (n, d)
-        Annotations: each sample's votes for features, 0/1 or graded in [0, 1].
+        Annotations: each sample's votes for features, 0/1 or graded in [0, 1]; dense,
+        or scipy's CSR.
     X : array of shape (n, d), of float, or None
-        Features, such as detectors' scores. None while they are still to be extracted
-        from images.
+        Features, such as detectors' scores; dense, or scipy's CSR. None while they are
+        still to be extracted from images.
     images : tuple of Path, or None
         The samples' image files, where there are no features yet.
     training : Training or None
@@ -94,10 +143,19 @@ class Data:
     visible : array of shape (n, d), of bool, or None
         Which votes could be given at all, where a data set says so. Class-level counts
         leave out the others.
+    asked : array of shape (n,), of bool, or None
+        Which samples anybody was asked about; None if all of them were.
     test : array of shape (n,), of bool, or None
         Which samples are the test set, where a data set has a fixed one.
     background : array of shape (m, d), of float, or None
         Features of samples of other classes, which are never tested on.
+    background_y : array of shape (m,), of int, or None
+        Their classes, by any numbers.
+    background_Z : array of shape (m, d), or None
+        Their votes, as in `Z`.
+    background_held : array of shape (m,), of bool, or None
+        Which of them are of the classes in `validation`, and so must not be told to a
+        learner that is tuned on those.
     validation : Data or None
         Annotated samples of other classes, to choose hyperparameters on.
     names : Names
@@ -115,14 +173,18 @@ class Data:
     """
 
     y: np.ndarray
-    Z: np.ndarray
-    X: np.ndarray | None = None
+    Z: Any
+    X: Any = None
     images: tuple[Path, ...] | None = None
     training: Training | None = None
     on_bad_image: Literal["error", "drop"] = "error"
     visible: np.ndarray | None = None
+    asked: np.ndarray | None = None
     test: np.ndarray | None = None
-    background: np.ndarray | None = None
+    background: Any = None
+    background_y: np.ndarray | None = None
+    background_Z: Any = None  # noqa: N815 - Z is the paper's symbol
+    background_held: np.ndarray | None = None
     validation: "Data | None" = None
     names: Names = field(default_factory=Names)
     identity: str = ""
@@ -140,15 +202,24 @@ class Data:
         return images
 
     @property
-    def votes(self) -> np.ndarray:
-        """`Z`, with NaN where no vote could be given."""
-        if self.visible is None:
-            return self.Z
+    def votes(self) -> Any:
+        """`Z`, with NaN where no vote could be given; sparse votes as `SparseVotes`."""
+        if is_sparse(self.Z):
+            asked = self.asked
+            if asked is None:
+                asked = np.ones(len(self.y), bool)
+            return SparseVotes(self.Z, asked)
         # In single precision, so that yes-or-no votes take no more room than they must.
-        return np.where(self.visible, self.Z, np.float32(np.nan))
+        missing = np.float32(np.nan)
+        votes = self.Z
+        if self.visible is not None:
+            votes = np.where(self.visible, votes, missing)
+        if self.asked is not None:
+            votes = np.where(self.asked[:, None], votes, missing)
+        return votes
 
     @property
-    def features(self) -> np.ndarray:
+    def features(self) -> Any:
         """`X`; an error if an extractor has yet to make it."""
         if self.X is None:
             raise UserError(
@@ -167,6 +238,8 @@ def identity(data: Data) -> str:
     arrays = [data.X, data.y, data.Z, data.test, data.background, data.visible]
     if data.validation is not None:
         arrays += [data.validation.X, data.validation.y, data.validation.Z]
+    later = (data.asked, data.background_y, data.background_Z, data.background_held)
+    arrays += [array for array in later if array is not None]
     digest = hashlib.sha256()
     for array in arrays:
         if array is None:
@@ -175,9 +248,47 @@ def identity(data: Data) -> str:
             continue
         # Bytes alone do not tell a matrix from its rows one after the other.
         digest.update(f"{array.dtype.str}{array.shape}".encode())
-        for rows in _blocks(array):
-            digest.update(np.ascontiguousarray(rows).data)
+        for part in _dense_parts(array):
+            for rows in array_blocks(part):
+                digest.update(np.ascontiguousarray(rows).data)
     return digest.hexdigest()
+
+
+def _dense_parts(array: Any) -> list[np.ndarray]:
+    """Return the array itself, or the three that a sparse one consists of."""
+    if is_sparse(array):
+        return [array.data, array.indices, array.indptr]
+    return [array]
+
+
+def locked(array: Any) -> Any:
+    """Return an array that nobody can change a number of, sharing its memory."""
+    if is_sparse(array):
+        data, indices, indptr = map(locked, _dense_parts(array))
+        return make_csr(data, indices, indptr, array.shape)
+    # A view: the array of whoever made it stays as it is.
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def harmonised(data: Data) -> Data:
+    """Return data whose votes are sparse if its features are, and dense if they are.
+
+    So that whatever a run takes rows of, it takes rows of one kind.
+    """
+    changes = {}
+    for rows, votes in (("X", "Z"), ("background", "background_Z")):
+        features = getattr(data, rows)
+        given = getattr(data, votes)
+        if features is None or given is None:
+            continue
+        if is_sparse(features):
+            changes[rows] = as_csr(features)
+            changes[votes] = as_csr(given)
+        elif is_sparse(given):
+            changes[votes] = given.toarray()
+    return dataclasses.replace(data, **changes)
 
 
 def keep_samples(data: Data, kept: np.ndarray) -> Data:
@@ -201,7 +312,7 @@ def keep_samples(data: Data, kept: np.ndarray) -> Data:
         left = tuple(names.classes[c] for c in present.tolist())
         names = dataclasses.replace(names, classes=left)
     rows: dict[str, Any] = {}
-    for name in ("X", "Z", "visible", "test"):
+    for name in ("X", "Z", "visible", "asked", "test"):
         array = getattr(data, name)
         if array is not None:
             rows[name] = array[kept]
@@ -232,164 +343,31 @@ def positions(y: np.ndarray, classes: np.ndarray) -> tuple[np.ndarray, np.ndarra
     return found, classes[found] != y
 
 
-def _check_arrays(data: Data, where: str) -> None:
-    """Raise an error unless everything that is to be an array is one."""
-    for name in ("X", "y", "Z", "visible", "test", "background"):
-        value = getattr(data, name)
-        if value is not None and not isinstance(value, np.ndarray):
-            raise UserError(
-                f"{where}: {name} is a {type(value).__name__}, expected an array: "
-                f"np.asarray({name}) makes one"
-            )
-
-
-def check_data(data: Data, where: str) -> Data:
-    """Return `data` itself if a run can trust it.
-
-    Parameters
-    ----------
-    data : Data
-        With features or without.
-    where : str
-        What errors begin with: the file, or the data set's name.
-
-    Raises
-    ------
-    UserError
-        Names the field that is wrong, and what was expected.
-    """
-    _check_arrays(data, where)
-    _check_labels(data.y, where)
-    n = len(data.y)
-    Z = data.Z
-    if data.X is not None:
-        _check_features(data.X, n, "X", where)
-        if Z.shape != data.X.shape:
-            raise UserError(
-                f"{where}: Z has shape {Z.shape} but X has {data.X.shape}; "
-                "annotations need one vote per sample and feature"
-            )
-    if Z.ndim != 2 or len(Z) != n:
-        raise UserError(
-            f"{where}: Z has shape {Z.shape}, expected {n} rows, one per label in y"
-        )
-    _check_votes(Z, where)
-    if data.visible is not None:
-        _check_visible(data.visible, Z, where)
-    if data.test is not None:
-        _check_test(data.test, n, where)
-    if data.background is not None:
-        _check_background(data.background, data.X, where)
-    _check_names("feature_names", data.names.features, Z.shape[1], where)
-    _check_names("class_names", data.names.classes, int(data.y.max()) + 1, where)
-    return data
-
-
-def _check_labels(y: np.ndarray, where: str) -> None:
-    if y.ndim != 1 or len(y) == 0:
-        raise UserError(
-            f"{where}: y has shape {y.shape}, expected one label per sample, (n,) "
-            "with n > 0"
-        )
-    if not np.issubdtype(y.dtype, np.integer):
-        raise UserError(
-            f"{where}: y has type {y.dtype}, expected integer class numbers 0..K-1"
-        )
-    present = np.unique(y)
-    # Sorted, they are 0, 1, 2, … up to the first class that is missing.
-    gaps = np.flatnonzero(present != np.arange(len(present)))
-    if len(gaps):
-        raise UserError(
-            f"{where}: labels in y must be 0..K-1 without gaps; found {present[0]}.."
-            f"{present[-1]} ({len(present)} different, {gaps[0]} is missing). "
-            "np.unique(y, return_inverse=True)[1] renumbers them"
-        )
-    if len(present) < 2:
-        raise UserError(
-            f"{where}: y has a single class, at least two are needed to tell apart"
-        )
-
-
-def _check_features(X: np.ndarray, rows: int | None, key: str, where: str) -> None:
-    """Raise an error unless X is finite floats, with so many rows if that is known."""
-    expected = "(m, d)"
-    right = X.ndim == 2 and X.size > 0
-    if rows is not None:
-        expected = f"({rows}, d), one row per label in y"
-        right = right and len(X) == rows
-    if not right:
-        raise UserError(f"{where}: {key} has shape {X.shape}, expected {expected}")
-    if not np.issubdtype(X.dtype, np.floating):
-        raise UserError(
-            f"{where}: {key} has type {X.dtype}, expected floats; "
-            f"{key}.astype(np.float32) makes them"
-        )
-    start = 0
-    for block in _blocks(X):
-        finite = np.isfinite(block)
-        if not finite.all():
-            row, column = np.argwhere(~finite)[0]
-            raise UserError(
-                f"{where}: {key}[{start + row}, {column}] is {block[row, column]}; "
-                "features must be finite"
-            )
-        start += len(block)
-
-
-def _check_votes(Z: np.ndarray, where: str) -> None:
-    if Z.dtype.kind not in "biuf":
-        raise UserError(
-            f"{where}: Z has type {Z.dtype}, expected votes: bool, 0/1 or numbers in "
-            "[0, 1]"
-        )
-    if Z.dtype == np.bool_:
-        return
-    for block in _blocks(Z):
-        right = (block >= 0) & (block <= 1)  # and so not NaN
-        if not right.all():
-            bad = block[~right][0]
-            raise UserError(f"{where}: Z holds {bad}; votes must lie in [0, 1]")
-
-
-def _check_visible(visible: np.ndarray, Z: np.ndarray, where: str) -> None:
-    if visible.shape != Z.shape or visible.dtype != np.bool_:
-        raise UserError(
-            f"{where}: visible has shape {visible.shape}, expected {Z.shape} of bool, "
-            "as Z"
-        )
-
-
-def _check_test(test: np.ndarray, n: int, where: str) -> None:
-    if test.shape != (n,) or test.dtype != np.bool_:
-        raise UserError(
-            f"{where}: test has shape {test.shape} and type {test.dtype}, expected "
-            f"({n},) of bool"
-        )
-
-
-def _check_background(background: np.ndarray, X: np.ndarray | None, where: str) -> None:
-    _check_features(background, None, "background", where)
-    if X is not None and background.shape[1] != X.shape[1]:
-        raise UserError(
-            f"{where}: background has {background.shape[1]} features but X has "
-            f"{X.shape[1]}"
-        )
-
-
-def _check_names(key: str, names: Sequence[str], count: int, where: str) -> None:
-    if names and len(names) != count:
-        raise UserError(f"{where}: {key} has {len(names)} names, expected {count}")
-
-
-def _blocks(array: np.ndarray) -> Iterator[np.ndarray]:
+def array_blocks(array: np.ndarray) -> Iterator[np.ndarray]:
     """Yield slices along the first axis, so that memory-mapped arrays stay on disk."""
     if array.ndim == 0 or not len(array):
         yield array
         return
-    for rows in in_blocks(np.arange(len(array)), array[:1].nbytes):
+    # By their bounds: of a million values row numbers would take as much as they do.
+    size = rows_at_once(array[:1].nbytes)
+    for start in range(0, len(array), size):
         # A slice is a view; indexing with the row numbers would copy.
-        yield array[rows[0] : rows[-1] + 1]
+        yield array[start : start + size]
         release(array)
+
+
+def bytes_of_row(array: Any) -> int:
+    """Return what a row takes in double precision; of sparse ones, on average."""
+    n, d = array.shape
+    if is_sparse(array):
+        # A value, its index, and where the row begins.
+        return 16 * (array.nnz // max(1, n) + 1)
+    return 8 * d
+
+
+def rows_at_once(row_bytes: int) -> int:
+    """Return how many rows fit into a bounded amount of memory."""
+    return max(1, _CHUNK_BYTES // max(1, row_bytes))
 
 
 def in_blocks(rows: np.ndarray, row_bytes: int) -> Iterator[np.ndarray]:
@@ -402,16 +380,22 @@ def in_blocks(rows: np.ndarray, row_bytes: int) -> Iterator[np.ndarray]:
     row_bytes : int
         What a row takes.
     """
-    size = max(1, _CHUNK_BYTES // max(1, row_bytes))
+    size = rows_at_once(row_bytes)
     for start in range(0, len(rows), size):
         yield rows[start : start + size]
 
 
-def release(array: np.ndarray) -> None:
+def release(array: Any) -> None:
     """Let go of what was read of a memory-mapped array.
 
     It is read again from its file when needed. Other arrays are left as they are.
     """
+    if isinstance(array, SparseVotes):
+        array = array.matrix
+    if is_sparse(array):
+        for part in _dense_parts(array):
+            release(part)
+        return
     # A view of a view: the file's mapping is below all of them.
     base: Any = array
     while isinstance(base, np.ndarray):

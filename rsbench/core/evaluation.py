@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 
 from rsbench.core.components import name_of
-from rsbench.core.data import Data, in_blocks, release
+from rsbench.core.data import Data, bytes_of_row, in_blocks, release
 from rsbench.core.measures import margins
+from rsbench.core.sparse import SparseVotes, dense, is_sparse
 from rsbench.errors import UserError
 
 #: The test set's features and scores are kept from one test to the next if each takes
@@ -31,11 +32,25 @@ class Features:
         Changes features. One that learns says in `fit_on` from which samples.
     precision : str
         `data`, as the features come, or `float32` or `float64`.
+    learner : Learner, optional
+        Who they are for. Sparse features stay sparse only for one that takes them so.
     """
 
-    def __init__(self, data: Data, preprocessor: Any, precision: str = "data"):
+    def __init__(
+        self,
+        data: Data,
+        preprocessor: Any,
+        precision: str = "data",
+        learner: Any = None,
+    ):
         self._X = data.features
         self._preprocessor = preprocessor
+        self._learner = learner
+        if is_sparse(self._X) and not preprocessor.takes_sparse:
+            raise UserError(
+                f"{name_of(preprocessor)} takes no sparse features, whose zeros it "
+                "would fill in: preprocessor=none, l2 or scale"
+            )
         self._dtype = self._X.dtype
         if precision != "data":
             self._dtype = np.dtype(precision)
@@ -51,6 +66,19 @@ class Features:
         self.constant = not is_fitted_on_stream(preprocessor)
         if learns and self.constant:
             self._fit_on_background(data)
+
+    @property
+    def stay_sparse(self) -> bool:
+        """Whether rows are given as they are stored, sparse."""
+        takes_sparse = self._learner is not None and self._learner.takes_sparse
+        return is_sparse(self._X) and takes_sparse
+
+    @property
+    def row_bytes(self) -> int:
+        """What a row takes in double precision, on average."""
+        if self.stay_sparse:
+            return bytes_of_row(self._X)
+        return 8 * self.width
 
     def _fit_on_background(self, data: Data) -> None:
         if data.background is None:
@@ -78,21 +106,60 @@ class Features:
                 # All of them anew at each sample: slow, but right for any `fit`.
                 self._preprocessor.fit(self._read(self._seen))
             rows.append(self.now([i]))
-        return np.concatenate(rows)
+        return stack(rows)
 
-    def now(self, rows: np.ndarray | list[int]) -> np.ndarray:
+    def now(self, rows: np.ndarray | list[int]) -> Any:
         """Return any samples, by the statistics of the current step."""
-        return self._preprocessor.transform(self._read(rows))
+        return self._given(self._preprocessor.transform(self._read(rows)))
 
-    def _read(self, rows: np.ndarray | list[int]) -> np.ndarray:
+    def other(self, X: Any) -> Any:
+        """Return samples of other classes, as they would be if they were learned."""
+        if not self.constant:
+            raise UserError(
+                f"{name_of(self._learner)} asks for samples of other classes before "
+                "the stream, when the preprocessor has seen nothing of it yet: "
+                "preprocessor.fit_on=background"
+            )
+        X = X.astype(self._dtype, copy=False)
+        return self._given(self._preprocessor.transform(X))
+
+    def _read(self, rows: np.ndarray | list[int]) -> Any:
         read = self._X[rows].astype(self._dtype, copy=False)
         release(self._X)
         return read
 
+    def _given(self, X: Any) -> Any:
+        """Return rows as the learner takes them."""
+        if self._learner is None:
+            return X
+        name = name_of(self._learner)
+        if is_sparse(X) and not self._learner.takes_sparse:
+            X = dense(X, name)
+        if not self._learner.takes_negative and X.min() < 0:
+            raise UserError(
+                f"{name} is for counts, and after preprocessing a feature is "
+                f"{X.min():.3g}: preprocessor=none, l2 or scale, or another learner"
+            )
+        return X
+
+
+def stack(parts: list[Any]) -> Any:
+    """Return rows one after the other, of arrays, sparse ones or sparse votes."""
+    if len(parts) == 1:
+        return parts[0]
+    if isinstance(parts[0], np.ndarray):
+        return np.concatenate(parts)
+    if isinstance(parts[0], SparseVotes):
+        asked = np.concatenate([part.asked for part in parts])
+        return SparseVotes(stack([part.matrix for part in parts]), asked)
+    from scipy.sparse import vstack
+
+    return vstack(parts, format="csr")
+
 
 def prequential(
     learner: Any,
-    X: np.ndarray,
+    X: Any,
     y: np.ndarray,
     classes: np.ndarray,
     rich: dict[str, np.ndarray],
@@ -112,6 +179,7 @@ def prequential(
         What the learner asked for, a row for each sample. Predictions get none of it.
     new : bool
         Whether the learner has learned nothing yet, and so has no preference: a tie.
+        It is not even asked: many of scikit-learn's raise an error then.
 
     Returns
     -------
@@ -126,13 +194,7 @@ def prequential(
                 f"expected {(len(y),)}"
             )
         return before
-    # A new learner is not even asked: many of scikit-learn's raise an error then.
     before = np.zeros(len(y))
-    if learner.batch:
-        if not new:
-            before = margins(learner.decision_function(X), y, len(classes))
-        learner.partial_fit(X, y, classes=classes, **rich)
-        return before
     for i in range(len(y)):
         one = slice(i, i + 1)
         if i > 0 or not new:
@@ -141,6 +203,49 @@ def prequential(
         given = {name: rows[one] for name, rows in rich.items()}
         learner.partial_fit(X[one], y[one], classes=classes, **given)
     return before
+
+
+class Lessons:
+    """What a batch learner is still to be taught: samples, and what comes with them.
+
+    Parameters
+    ----------
+    learner : Learner
+        One that is taught a step at a time.
+    classes : array of shape (K,)
+        All classes.
+    """
+
+    def __init__(self, learner: Any, classes: np.ndarray):
+        self._learner = learner
+        self._classes = classes
+        self._X: list[Any] = []
+        self._y: list[np.ndarray] = []
+        self._rich: dict[str, list[Any]] = {}
+        #: Whether the learner was taught anything at all.
+        self.begun = False
+
+    def add(self, X: Any, y: np.ndarray, rich: dict[str, Any]) -> np.ndarray:
+        """Keep samples for later; return their margins by what is known by now."""
+        self._X.append(X)
+        self._y.append(y)
+        for name, rows in rich.items():
+            self._rich.setdefault(name, []).append(rows)
+        if not self.begun:  # no preference: a tie
+            return np.zeros(len(y))
+        scores = self._learner.decision_function(X)
+        return margins(scores, y, len(self._classes))
+
+    def teach(self) -> None:
+        """Teach the learner all that was kept, in one call."""
+        rich = {name: stack(parts) for name, parts in self._rich.items()}
+        X = stack(self._X)
+        y = np.concatenate(self._y)
+        self._X = []
+        self._y = []
+        self._rich = {}
+        self._learner.partial_fit(X, y, classes=self._classes, **rich)
+        self.begun = True
 
 
 class Tests:
@@ -178,7 +283,7 @@ class Tests:
         self._y = y
         self._n_classes = n_classes
         # Of the larger of the two: a row of features, or one of scores.
-        row_bytes = 8 * max(n_classes, features.width)
+        row_bytes = max(8 * n_classes, features.row_bytes)
         self._blocks = list(in_blocks(test, row_bytes))
         self._keeps = features.constant and row_bytes * len(test) <= KEPT_BYTES
         self._kept_features: list[np.ndarray] = []

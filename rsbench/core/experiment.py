@@ -22,7 +22,6 @@ from rsbench.core.components import (
     Learner,
     Preprocessor,
     Protocol,
-    Told,
     adopt,
     corrupted,
     fresh,
@@ -30,17 +29,42 @@ from rsbench.core.components import (
     name_of,
     parameters_of,
 )
-from rsbench.core.data import Data, check_data, identity, in_blocks, release
+from rsbench.core.data import (
+    Data,
+    harmonised,
+    identity,
+    in_blocks,
+    locked,
+    release,
+)
+from rsbench.core.data_checks import check_data
 from rsbench.core.evaluation import (
     Features,
+    Lessons,
     Tests,
     is_fitted_on_stream,
     prequential,
 )
 from rsbench.core.items import TestItems, judged_step, table_steps
 from rsbench.core.measures import error, hinge, running_mean
+from rsbench.core.preparation import (
+    asked_before,
+    asks_for_background,
+    prepare,
+    told_names,
+    told_of_background,
+)
 from rsbench.core.seeds import stream
+from rsbench.core.sparse import (
+    SparseVotes,
+    as_csr,
+    check_memory,
+    dense,
+    is_sparse,
+    replace_rows,
+)
 from rsbench.core.supervision import Supervision, rich_supervision, what_is_told
+from rsbench.core.told import Told, Track
 from rsbench.errors import UserError
 
 #: In what features can be learned from; `data` is as they come.
@@ -114,7 +138,18 @@ class Setup:
 
     def told(self) -> Told:
         """Return what the method is told of its samples beyond their labels."""
-        return what_is_told(self.learner, self.new("aggregator"), self.is_absent)
+        learner = adopt(self.learner, Learner)
+        return what_is_told(learner, self.new("aggregator"), self.is_absent)
+
+    def track(self, data: Data) -> Track:
+        """Return all that the method is told, on a data set that has its own."""
+        learner = adopt(self.learner, Learner)
+        background = told_of_background(learner, data)
+        return Track(self.told(), background, told_names(learner))
+
+    def asks_for_background(self) -> bool:
+        """Tell whether the learner asks for samples of other classes."""
+        return asks_for_background(adopt(self.learner, Learner))
 
     def idle(self) -> set[str]:
         """Return the kinds of components that can change nothing here.
@@ -123,6 +158,7 @@ class Setup:
         aggregator for one that takes no relevance.
         """
         wanted = rich_supervision(self.learner)
+        counts_votes = "class_votes" in asked_before(adopt(self.learner, Learner))
         found = set()
         # One is chosen in its place.
         if "preprocessor" in self.tune:
@@ -130,7 +166,8 @@ class Setup:
         if "relevance" not in wanted or self.is_absent:
             found.add("aggregator")
         # That they are absent is something that a learner may see, by NaN.
-        if not wanted or (self.told() is Told.NOTHING and not self.is_absent):
+        learns_without = not wanted and not counts_votes
+        if learns_without or (self.told() is Told.NOTHING and not self.is_absent):
             found.add("annotation")
         return found
 
@@ -267,22 +304,20 @@ def load(dataset: Any, extractor: Any, where: str) -> Data:
         data = adopt(dataset, Dataset).load()
     if data.X is None:
         data = adopt(extractor, Extractor).extract(data)
-    check_data(data, where)
+    data = harmonised(check_data(data, where))
     return dataclasses.replace(read_only(data), identity=identity(data))
 
 
 def read_only(data: Data) -> Data:
     """Return the same data, of which nobody can change a number."""
-    locked: dict[str, Any] = {}
-    for name in ("X", "y", "Z", "visible", "test", "background"):
-        array = getattr(data, name)
-        if array is not None:
-            # A view: the arrays of whoever made them stay as they are.
-            locked[name] = array.view()
-            locked[name].flags.writeable = False
+    changes: dict[str, Any] = {}
+    for each in dataclasses.fields(data):
+        value = getattr(data, each.name)
+        if isinstance(value, np.ndarray) or is_sparse(value):
+            changes[each.name] = locked(value)
     if data.validation is not None:
-        locked["validation"] = read_only(data.validation)
-    return dataclasses.replace(data, **locked)
+        changes["validation"] = read_only(harmonised(data.validation))
+    return dataclasses.replace(data, **changes)
 
 
 def run_seed(
@@ -330,8 +365,19 @@ def run_seed(
     asks_aggregator = "relevance" in wanted and not corruption.is_absent
     if asks_aggregator and aggregator.tune is not None:
         tuned = aggregator.tune(_validation(setup, data, y, Z, pool, classes, seed))
-    rich = Supervision(wanted, aggregator, Z, y, pool, order, corruption.is_absent)
-    features = Features(data, setup.new("preprocessor"), setup.precision)
+    rich = Supervision(
+        wanted,
+        aggregator,
+        Z,
+        y,
+        pool,
+        order,
+        corruption.is_absent,
+        learner.takes_sparse,
+    )
+    features = Features(data, setup.new("preprocessor"), setup.precision, learner)
+    _check_room(learner, features, data, len(order))
+    prepare(learner, data, features, Z, y, pool, classes, corruption.is_absent)
     # Without weights there is no |w*|; and a learner that takes the votes themselves
     # has no relevance to put into the bound.
     bound = None
@@ -342,7 +388,10 @@ def run_seed(
     online = np.empty(0)
     wrong = []
     kept_margins = []
-    stages = learn(learner, features, y, classes, steps, test, rich, bound)
+    taught = None
+    if learner.taught_at == "table":
+        taught = np.flatnonzero(np.isin(numbers, reported))
+    stages = learn(learner, features, y, classes, steps, test, rich, bound, taught)
     for before, tested in stages:
         # Of all samples so far, since the online measures are running means.
         online = np.concatenate([online, before])
@@ -418,8 +467,26 @@ def learn(
     test: np.ndarray,
     rich: Supervision,
     bound: Bound | None = None,
+    taught: np.ndarray | None = None,
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Learn step by step, and test after each.
+
+    Parameters
+    ----------
+    learner, features : objects
+        What learns, and from which features.
+    y : array of shape (n,)
+        Classes of all samples.
+    classes : array of shape (K,)
+        All classes.
+    steps, test : arrays of int
+        Samples of each step, and of the test set.
+    rich : Supervision
+        What the learner is told of its samples.
+    bound : Bound, optional
+        Gathers along the stream what the paper's bound is made of.
+    taught : array of int, optional
+        At which steps, counted from 0, a batch learner is taught; all by default.
 
     Yields
     ------
@@ -429,32 +496,48 @@ def learn(
         Margins of the test set after the step, by features alone.
     """
     tests = Tests(learner, features, y, test, len(classes))
-    new = True
-    for step in steps:
+    lessons = Lessons(learner, classes)
+    knows_nothing = True
+    for number, step in enumerate(steps):
         before = []
         # In blocks, so that a bounded part of a memory-mapped array is read at once.
         # Online learners learn the same, however the stream is cut.
-        for block in in_blocks(step, 8 * features.width):
-            given = rich.next(len(block))
+        for block in in_blocks(step, features.row_bytes):
             X = features.learned(block)
-            margin = prequential(learner, X, y[block], classes, given, new)
+            given = rich.next(X)
+            if learner.batch:
+                margin = lessons.add(X, y[block], given)
+            else:
+                new = knows_nothing
+                margin = prequential(learner, X, y[block], classes, given, new)
+                knows_nothing = False
             if bound is not None:
                 bound.see(X, given.get("relevance"), hinge(margin))
             before.append(margin)
-            new = False
-        yield np.concatenate(before), tests.margins()
+        if learner.batch and (taught is None or number in taught):
+            lessons.teach()
+            knows_nothing = False
+        tested = np.zeros(len(test))  # ties, by who has learned nothing yet
+        if not knows_nothing:
+            tested = tests.margins()
+        yield np.concatenate(before), tested
 
 
-def _given(Z: np.ndarray, order: np.ndarray) -> dict[str, float]:
+def _given(Z: Any, order: np.ndarray) -> dict[str, float]:
     """Return how much of the stream is annotated: what annotators are paid for.
 
     Parameters
     ----------
-    Z : array of shape (n, d)
+    Z : array or SparseVotes of shape (n, d)
         Votes of all samples, as the corruption left them.
     order : array of int
         The samples that are learned from.
     """
+    if isinstance(Z, SparseVotes):
+        votes = Z[order]
+        annotated = int(votes.asked.sum())
+        marks = int((votes.matrix.data > 0).sum())
+        return _shares(annotated, marks, len(order))
     annotated = 0
     marks = 0
     for block in in_blocks(order, 8 * Z.shape[1]):
@@ -465,10 +548,12 @@ def _given(Z: np.ndarray, order: np.ndarray) -> dict[str, float]:
         annotated += int(asked.sum())
         marks += int(np.count_nonzero(np.nan_to_num(votes) > 0))
         release(Z)
-    return {
-        "annotated": annotated / len(order),
-        "marks": marks / max(1, annotated),
-    }
+    return _shares(annotated, marks, len(order))
+
+
+def _shares(annotated: int, marks: int, samples: int) -> dict[str, float]:
+    """Return the share of samples that are annotated, and marks in each of these."""
+    return {"annotated": annotated / samples, "marks": marks / max(1, annotated)}
 
 
 def _row(
@@ -520,25 +605,66 @@ def _per_class(
 
 def _corrupt(
     corruption: Any,
-    Z: np.ndarray,
+    Z: Any,
     y: np.ndarray,
     pool: np.ndarray,
     rng: np.random.Generator,
-) -> np.ndarray:
+) -> Any:
     """Return the votes, those of the training pool as the corruption leaves them."""
     if not corruption.changes_votes:
         return Z
     given = Z[pool]
-    votes = np.asarray(corrupted(corruption, given, y[pool], rng))
+    if not corruption.takes_sparse:
+        given = dense(given, name_of(corruption))
+    votes = corrupted(corruption, given, y[pool], rng)
+    if not isinstance(votes, SparseVotes):
+        votes = np.asarray(votes)
     if votes.shape != given.shape:
         raise UserError(
             f"{name_of(corruption)} gave votes of shape {votes.shape}, "
             f"expected {given.shape}"
         )
+    if isinstance(Z, SparseVotes):
+        return _replaced(Z, pool, votes, name_of(corruption))
     # A corruption may take votes back, and NaN has no place among booleans.
     changed = Z.astype(np.result_type(Z, votes))
     changed[pool] = votes
     return changed
+
+
+def _replaced(Z: SparseVotes, pool: np.ndarray, votes: Any, whose: str) -> SparseVotes:
+    """Return sparse votes, those of the training pool replaced."""
+    if isinstance(votes, np.ndarray):
+        missing = np.isnan(votes)
+        asked = np.asarray(~missing.all(axis=1))
+        if missing[asked].any():
+            raise UserError(
+                f"{whose} takes back single votes of a sample, and sparse votes can "
+                "only be there for all features of it, or for none"
+            )
+        votes = SparseVotes(as_csr(np.nan_to_num(votes)), asked)
+    asked = Z.asked.copy()
+    asked[pool] = votes.asked
+    return SparseVotes(replace_rows(Z.matrix, pool, votes.matrix), asked)
+
+
+def _check_room(learner: Any, features: Features, data: Data, learned: int) -> None:
+    """Raise an error if a batch learner would need more dense rows than there is room.
+
+    Parameters
+    ----------
+    learner : Learner
+        What learns.
+    features : Features
+        Gives it its rows.
+    data : Data
+        The data set.
+    learned : int
+        How many samples are learned from.
+    """
+    if learner.batch and is_sparse(data.X) and not features.stay_sparse:
+        why = f"{name_of(learner)} takes no sparse rows and keeps all of them"
+        check_memory(8 * learned * features.width, why)
 
 
 def _relabel(y: np.ndarray, used: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -580,8 +706,12 @@ def _validation(
         learner = setup.new_learner(seed)
         wanted = rich_supervision(learner)
         aggregator = adopt(candidate, Aggregator)
-        rich = Supervision(wanted, aggregator, Z, y, train, train)
-        features = Features(data, setup.new("preprocessor"), setup.precision)
+        takes_sparse = learner.takes_sparse
+        rich = Supervision(
+            wanted, aggregator, Z, y, train, train, takes_sparse=takes_sparse
+        )
+        features = Features(data, setup.new("preprocessor"), setup.precision, learner)
+        prepare(learner, data, features, Z, y, train, classes)
         # A single step, so that there is a single test, after the last sample.
         [(_, tested)] = learn(learner, features, y, classes, [train], held, rich)
         return float(error(tested).mean())

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from rsbench.core.components import parameters_of
-from rsbench.core.data import Data
+from rsbench.core.components import Learner, adopt, parameters_of
+from rsbench.core.data import Data, keep_samples
 from rsbench.core.experiment import Setup, run_seed
 from rsbench.errors import UserError
 
@@ -23,8 +23,31 @@ TUNABLE = ("learner", "aggregator")
 #: The kind that is chosen as a whole, among components.
 CHOSEN = "preprocessor"
 
+#: In place of a grid for the learner: the values that its class names, `Learner.grid`.
+OWN = "own"
+
 #: Every method has the same budget: so many settings, the preprocessor included.
 MOST_SETTINGS = 12
+
+
+def with_own_grid(grid: Mapping[str, Any], learner: Any) -> dict[str, Any]:
+    """Return a grid by dotted keys, in which the learner's own is spelled out.
+
+    Parameters
+    ----------
+    grid : mapping
+        Values to try. `learner: own` stands for those that the learner's class names;
+        a learner that names none has nothing of its own to tune.
+    learner : Learner
+        The learner.
+    """
+    found = dict(grid)
+    if found.get("learner") != OWN:
+        return found
+    del found["learner"]
+    for name, values in adopt(learner, Learner).grid.items():
+        found[f"learner.{name}"] = list(values)
+    return found
 
 
 def check_grid(grid: Mapping[str, Any]) -> None:
@@ -94,7 +117,7 @@ def tune(
     found = candidates(setup.tune)
     if not found:
         return setup, {}
-    held = held_out(data)
+    held = held_out(data, apart=setup.asks_for_background())
     # As many of each class as in the run itself, if that leaves as many to test on.
     wanted = parameters_of(setup.protocol).get("samples_per_class", 10)
     steps = min(wanted, int(np.bincount(held.y).min()) // 2)
@@ -124,11 +147,56 @@ def _mean_error(setup: Setup, data: Data) -> float:
     return float(np.mean(errors))
 
 
-def held_out(data: Data) -> Data:
-    """Return annotated samples of other classes, as data of their own."""
+def held_out(data: Data, apart: bool = False) -> Data:
+    """Return annotated samples of other classes, as data of their own.
+
+    Parameters
+    ----------
+    data : Data
+        The data set.
+    apart : bool
+        Whether to take the held-out classes out of the background: a learner that is
+        told of the background must not have met those that it is tuned on.
+    """
     if data.validation is None:
         raise UserError(
             "tuning needs annotated samples of other classes, and the data set has none"
         )
+    if apart and data.background is not None:
+        return _apart(data)
     # The same background, so that a preprocessor has the statistics of the run itself.
     return dataclasses.replace(data.validation, background=data.background)
+
+
+def _apart(data: Data) -> Data:
+    """Return held-out classes, and a background in which there are none of them."""
+    held = data.background_held
+    y = data.background_y
+    if held is None or y is None:
+        raise UserError(
+            "a learner that asks for the background is tuned on classes that are none "
+            "of it, and the data set does not say which of the background these are "
+            "(Data.background_held)"
+        )
+    assert data.validation is not None
+    validation = data.validation
+    if held.all():
+        # There is nothing else: a third of the classes to tune on, the others to tell.
+        classes = np.unique(y)
+        if len(classes) < 6:
+            raise UserError(
+                f"tuning: {len(classes)} classes of the background are too few to tell "
+                "some to the learner and tune on others, 6 are needed"
+            )
+        held = np.isin(y, classes[::3])
+        validation = keep_samples(validation, held)
+    rest = ~held
+    told_Z = data.background_Z
+    if told_Z is not None:
+        told_Z = told_Z[rest]
+    return dataclasses.replace(
+        validation,
+        background=data.background[rest],
+        background_y=y[rest],
+        background_Z=told_Z,
+    )

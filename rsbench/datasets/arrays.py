@@ -1,17 +1,26 @@
 """Anyone's features, from a file: no code needed."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from rsbench.core.components import Dataset, fresh
-from rsbench.core.data import Data, Names, check_data
+from rsbench.core.data import Data, Names
+from rsbench.core.data_checks import check_data
 from rsbench.datasets.draws import check_draw, draw_classes
 from rsbench.errors import UserError, did_you_mean
-from rsbench.files.arrays import read_npy, read_npz, require_arrays
+from rsbench.files.arrays import (
+    join_sparse,
+    read_npy,
+    read_npz,
+    read_sparse,
+    require_arrays,
+)
 
 REQUIRED = ("X", "y", "Z")
 OPTIONAL = (
+    "asked",
     "test",
     "background",
     "background_y",
@@ -19,16 +28,22 @@ OPTIONAL = (
     "feature_names",
     "class_names",
 )
+#: These may be sparse.
+SPARSE = ("X", "Z", "background", "background_Z")
 
 
 class Arrays(Dataset):
     """Features, labels and annotations from an npz file, or a folder of npy files.
 
     Files of a folder are memory-mapped. The arrays are `X` (n x d), `y` (n, classes
-    0..K-1) and `Z` (n x d, votes in [0, 1]). Optional ones are `test` (n, bool: a fixed
-    test set), `background` (m x d, features of other classes; with `background_y` and
-    `background_Z`, their labels and votes, to tune on), `feature_names` and
+    0..K-1) and `Z` (n x d, votes in [0, 1]). Optional ones are `asked` (n, bool: which
+    samples anybody was asked about), `test` (n, bool: a fixed test set), `background`
+    (m x d, features of other classes), `background_y` and `background_Z` (their labels
+    and votes, for learners that ask for them and to tune on), `feature_names` and
     `class_names`.
+
+    A sparse array X comes as `X_data`, `X_indices`, `X_indptr` and `X_shape`, or in a
+    folder as the `X.npz` that `scipy.sparse.save_npz` writes.
 
     Parameters
     ----------
@@ -73,21 +88,21 @@ class Arrays(Dataset):
             raise UserError(
                 f"dataset.path: there is no {path} (seen from {Path.cwd()})"
             )
-        arrays = _read(path)
+        arrays = join_sparse(_read(path), SPARSE, path)
         _check_keys(arrays, path)
-        background = None
-        if "background" in arrays:
-            background = _at_least_float32(arrays["background"])
-        feature_names = _names(arrays.get("feature_names"))
-        class_names = _names(arrays.get("class_names"))
+        for key in ("X", "background"):
+            if key in arrays:
+                arrays[key] = _at_least_float32(arrays[key])
         data = Data(
-            X=_at_least_float32(arrays["X"]),
+            X=arrays["X"],
             y=arrays["y"],
             Z=arrays["Z"],
+            asked=arrays.get("asked"),
             test=arrays.get("test"),
-            background=background,
-            validation=_labelled(background, arrays, path),
-            names=Names(feature_names, class_names),
+            names=Names(
+                _names(arrays.get("feature_names")), _names(arrays.get("class_names"))
+            ),
+            **_others(arrays, path),
         )
         if self.classes is None:
             return data
@@ -95,18 +110,22 @@ class Arrays(Dataset):
         return draw_classes(data, np.unique(data.y), self.classes, self.draw)
 
 
-def _read(path: Path) -> dict[str, np.ndarray]:
+def _read(path: Path) -> dict[str, Any]:
     """Return the arrays of a file or a folder by their names."""
     if not path.is_dir():
         return read_npz(path)
-    arrays = {}
+    arrays: dict[str, Any] = {}
     for file in sorted(path.glob("*.npy")):
         # Mapped, as they may be larger than the memory.
         arrays[file.stem] = read_npy(file, file.stem, memory_map=True)
+    for file in sorted(path.glob("*.npz")):
+        if file.stem in arrays:
+            raise UserError(f"{path}: {file.stem} is there as npy and npz; keep one")
+        arrays[file.stem] = read_sparse(file, file.stem)
     return arrays
 
 
-def _check_keys(arrays: dict[str, np.ndarray], path: Path) -> None:
+def _check_keys(arrays: dict[str, Any], path: Path) -> None:
     """Raise an error for arrays that are missing or unknown."""
     require_arrays(arrays, REQUIRED, path)
     # An optional array under a misspelt name would otherwise be passed over.
@@ -118,23 +137,27 @@ def _check_keys(arrays: dict[str, np.ndarray], path: Path) -> None:
             )
 
 
-def _labelled(
-    background: np.ndarray | None, arrays: dict[str, np.ndarray], path: Path
-) -> Data | None:
-    """Return the background as annotated samples, if its labels and votes are there."""
+def _others(arrays: dict[str, Any], path: Path) -> dict[str, Any]:
+    """Return what the file has of other classes, as fields of `Data`."""
     given = [key for key in ("background_y", "background_Z") if key in arrays]
-    if not given:
-        return None
-    if background is None or len(given) < 2:
-        raise UserError(
-            f"{path}: {given[0]} goes with background, background_y and background_Z "
-            "together"
+    if given and "background" not in arrays:
+        raise UserError(f"{path}: {given[0]} goes with background, which is missing")
+    if given == ["background_Z"]:
+        raise UserError(f"{path}: background_Z goes with background_y, their classes")
+    others = {}
+    for key in ("background", *given):
+        if key in arrays:
+            others[key] = arrays[key]
+    if len(given) == 2:
+        labelled = Data(
+            X=arrays["background"], y=arrays["background_y"], Z=arrays["background_Z"]
         )
-    labelled = Data(X=background, y=arrays["background_y"], Z=arrays["background_Z"])
-    return check_data(labelled, f"{path}, background")
+        others["validation"] = check_data(labelled, f"{path}, background")
+        others["background_held"] = np.ones(labelled.X.shape[0], bool)
+    return others
 
 
-def _at_least_float32(X: np.ndarray) -> np.ndarray:
+def _at_least_float32(X: Any) -> Any:
     # Learners accumulate, for which half precision is too coarse.
     if X.dtype == np.float16:
         return X.astype(np.float32)

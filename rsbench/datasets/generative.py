@@ -13,6 +13,7 @@ Simulated data are for trying things out; they are no evidence of anything.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -121,18 +122,25 @@ def generate(
     Z = _annotate(world, shown)
 
     few = y < n_few
-    background = None
-    validation = None
+    others: dict[str, Any] = {}
     if not few.all():
-        background = X[~few]
-    if background is not None and world.background_classes > 1:
-        validation = Data(y=y[~few] - n_few, Z=Z[~few], X=background)
+        others = {
+            "background": X[~few],
+            "background_y": y[~few] - n_few,
+            "background_Z": Z[~few],
+        }
+    if world.background_classes > 1 and others:
+        others["validation"] = Data(
+            X=others["background"],
+            y=others["background_y"],
+            Z=others["background_Z"],
+        )
+        others["background_held"] = np.ones(len(others["background"]), bool)
     return Data(
         y=y[few],
         Z=Z[few],
         X=X[few],
-        background=background,
-        validation=validation,
+        **others,
         names=names,
         simulated=True,
     )

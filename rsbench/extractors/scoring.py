@@ -116,13 +116,18 @@ def _with_scores(data: Data, scores: np.ndarray, detectors: dict[str, Any]) -> D
     Rows of samples come first; those of training images are the background.
     """
     n = len(data.y)
-    background = None
-    if len(scores) > n:
-        background = scores[n:]
+    others: dict[str, Any] = {}
+    if len(scores) > n and data.training is not None:
+        others = {
+            "background": scores[n:],
+            "background_y": data.training.y,
+            "background_Z": data.training.Z,
+            "background_held": data.training.validation,
+        }
     return dataclasses.replace(
         data,
         X=scores[:n],
-        background=background,
+        **others,
         validation=_validation(data.training, scores[n:]),
         images=None,
         training=None,

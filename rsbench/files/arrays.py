@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from rsbench.core.sparse import check_csr, make_csr
 from rsbench.errors import UserError
 
 #: Under which a file may hold the names of the images that its rows belong to.
@@ -72,6 +73,81 @@ def read_npz(path: Path) -> dict[str, np.ndarray]:
         for key in file.files:
             arrays[key] = reading(path, key, functools.partial(file.__getitem__, key))
     return arrays
+
+
+#: What a sparse matrix consists of, in a file: X_data, X_indices, X_indptr, X_shape.
+_PARTS = ("data", "indices", "indptr", "shape")
+
+
+def join_sparse(
+    arrays: Mapping[str, np.ndarray], keys: Sequence[str], path: Path
+) -> dict[str, Any]:
+    """Return arrays in which the parts of sparse ones are put together.
+
+    Parameters
+    ----------
+    arrays : mapping
+        Arrays by name. A sparse array X comes as X_data, X_indices, X_indptr and
+        X_shape, as scipy's CSR has them.
+    keys : sequence of str
+        Names of those that may be sparse.
+    path : Path
+        The file, for errors.
+    """
+    joined = dict(arrays)
+    for key in keys:
+        parts = {}
+        for part in _PARTS:
+            if f"{key}_{part}" in joined:
+                parts[part] = joined.pop(f"{key}_{part}")
+        if not parts:
+            continue
+        missing = [f"{key}_{part}" for part in _PARTS if part not in parts]
+        if missing:
+            raise UserError(
+                f"{path}: {', '.join(missing)} missing; a sparse {key} has "
+                f"{', '.join(f'{key}_{part}' for part in _PARTS)}"
+            )
+        if key in joined:
+            raise UserError(f"{path}: {key} is there dense and sparse; keep one")
+        joined[key] = _sparse(parts, key, path)
+    return joined
+
+
+def read_sparse(path: Path, key: str) -> Any:
+    """Return the sparse array of a file that `scipy.sparse.save_npz` wrote.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    key : str
+        What the array is called, for errors.
+    """
+    arrays = read_npz(path)
+    require_arrays(arrays, ("format", *_PARTS), path)
+    # scipy writes the word as bytes.
+    format_ = np.asarray(arrays["format"]).astype("U").item()
+    if format_ != "csr":
+        raise UserError(
+            f"{path}: a sparse array in the format {format_}, expected csr: "
+            f"scipy.sparse.save_npz(file, {key}.tocsr())"
+        )
+    return _sparse(arrays, key, path)
+
+
+def _sparse(parts: Mapping[str, np.ndarray], key: str, path: Path) -> Any:
+    """Return a CSR array of its parts, once they are known to be in order."""
+    shape = np.ravel(parts["shape"])
+    if shape.shape != (2,) or shape.dtype.kind not in "iu":
+        raise UserError(
+            f"{path}: {key}'s shape is {parts['shape']!r:.80}, expected two whole "
+            "numbers, rows and columns"
+        )
+    rows, columns = shape.tolist()
+    found = (parts["data"], parts["indices"], parts["indptr"])
+    check_csr(*found, (rows, columns), key, str(path))
+    return make_csr(*found, (rows, columns))
 
 
 def require_arrays(

@@ -2,34 +2,70 @@
 
 from rsbench import hookimpl
 from rsbench.learners.base import Learner
+from rsbench.learners.batch import BatchLearner
+from rsbench.learners.from_river import River
+from rsbench.learners.from_sklearn import Sklearn
+from rsbench.learners.gaussian import Gaussian
 from rsbench.learners.linear import LinearLearner, RelevanceLearner
+from rsbench.learners.logistic import Logistic
+from rsbench.learners.naive_bayes import NaiveBayes
+from rsbench.learners.ncm import NCM
 from rsbench.learners.passive_aggressive import (
     Ellipsotron,
     FeatureScaling,
     Lean,
     PassiveAggressive,
 )
+from rsbench.learners.ranpac import RanPAC
+from rsbench.learners.ridge import Ridge
+from rsbench.learners.slda import SLDA
+from rsbench.learners.softmax import Softmax
 from rsbench.learners.svm_ff import SVMFF, SVMFFBatch
 
 __all__ = [
+    "NCM",
+    "SLDA",
     "SVMFF",
+    "BatchLearner",
     "Ellipsotron",
     "FeatureScaling",
+    "Gaussian",
     "Lean",
     "Learner",
     "LinearLearner",
+    "Logistic",
+    "NaiveBayes",
     "PassiveAggressive",
+    "RanPAC",
     "RelevanceLearner",
+    "Ridge",
+    "River",
     "SVMFFBatch",
+    "Sklearn",
+    "Softmax",
 ]
 
 
 @hookimpl
 def rsbench_learners() -> dict[str, type]:
     return {
+        # The paper's, and what it compares with.
         "lean": Lean,
         "feature_scaling": FeatureScaling,
         "ellipsotron": Ellipsotron,
         "svm_ff": SVMFF,
         "svm_ff_batch": SVMFFBatch,
+        # Told nothing but labels.
+        "ncm": NCM,
+        "ridge": Ridge,
+        "ranpac": RanPAC,
+        "slda": SLDA,
+        "softmax": Softmax,
+        "logistic": Logistic,
+        "naive_bayes": NaiveBayes,
+        # Told labels of other classes.
+        "gaussian": Gaussian,
+        # Those of other libraries, by name.
+        "sklearn": Sklearn,
+        "river": River,
     }

@@ -12,6 +12,7 @@ import numpy as np
 
 from rsbench.core import components
 from rsbench.core.data import positions
+from rsbench.core.sparse import is_sparse, row_numbers
 from rsbench.learners.classifier import Classifier
 
 #: Types of features that need no conversion.
@@ -24,7 +25,7 @@ class Learner(Classifier, components.Learner):
     A subclass stores its parameters in the constructor and says three things:
 
     - `_init(n_classes, X)` makes the state of an untrained learner, in attributes
-      whose names end in `_`;
+      whose names end in `_`; what `prepare` learned, if it has one, is in `prepared_`;
     - `partial_fit` learns from samples, which `_continue` checks and encodes;
     - `_scores(X)` returns one score per sample and class, (n, K).
 
@@ -128,11 +129,15 @@ class Learner(Classifier, components.Learner):
         raise NotImplementedError
 
     def _fit_anew(self, X: Any, y: Any, **told: Any) -> Self:
-        """Forget all that was learned, and learn from these samples alone."""
+        """Forget all that was learned, and learn from these samples alone.
+
+        What `prepare` was told, before any of them, stays.
+        """
         # A list, since the attributes change while it is gone through.
         learned = [name for name in vars(self) if name.endswith("_")]
         for name in learned:
-            delattr(self, name)
+            if name != "prepared_":
+                delattr(self, name)
         # Here already: text and columns are to become labels before they are sorted.
         y = self._check_y(y)
         return self.partial_fit(X, y, classes=np.unique(y), **told)
@@ -177,10 +182,10 @@ class Learner(Classifier, components.Learner):
 
     def _encode(self, X: np.ndarray, y: np.ndarray) -> np.ndarray:
         """Return labels as positions in `classes_`."""
-        if len(X) != len(y):
+        if X.shape[0] != len(y):
             raise ValueError(
                 "Found input variables with inconsistent numbers of samples: "
-                f"{[len(X), len(y)]}"
+                f"{[X.shape[0], len(y)]}"
             )
         codes, unknown = positions(y, self.classes_)
         if unknown.any():
@@ -190,28 +195,46 @@ class Learner(Classifier, components.Learner):
             )
         return codes
 
-    def _check_X(self, X: Any, reset: bool = False) -> np.ndarray:
+    def _check_X(self, X: Any, reset: bool = False) -> Any:
         """Return features as finite floats; `reset` takes their number as new."""
         if self._is_clean(X, reset):
             self.n_features_in_ = X.shape[1]
-            return X
-        from sklearn.utils.validation import validate_data
+        else:
+            from sklearn.utils.validation import validate_data
 
-        return validate_data(self, X, reset=reset, dtype=(np.float64, np.float32))
+            accepted: Any = False
+            if self.takes_sparse:
+                accepted = "csr"
+            X = validate_data(
+                self,
+                X,
+                reset=reset,
+                dtype=(np.float64, np.float32),
+                accept_sparse=accepted,
+            )
+        if not self.takes_negative and X.min() < 0:
+            raise ValueError(
+                f"Negative values in data passed to {type(self).__name__}: "
+                "it is for counts."
+            )
+        return X
 
     def _is_clean(self, X: Any, reset: bool) -> bool:
         """Tell whether there is nothing in X that scikit-learn would object to."""
+        values = X
+        if is_sparse(X) and self.takes_sparse and X.format == "csr":
+            values = X.data
         # A subclass of ndarray, such as a masked array, may mean something of its own.
-        if type(X) is not np.ndarray or X.ndim != 2:
+        if type(values) is not np.ndarray or X.ndim != 2:
             return False
-        if X.size == 0 or X.dtype not in _CLEAN:
+        if 0 in X.shape or X.dtype not in _CLEAN:
             return False
         # Where the learner knows feature names, scikit-learn warns of their absence.
         if "feature_names_in_" in vars(self):
             return False
         if not reset and X.shape[1] != self.n_features_in_:
             return False
-        return bool(np.isfinite(X).all())
+        return bool(np.isfinite(values).all())
 
     def _check_y(self, y: Any) -> np.ndarray:
         """Return labels as an array of one dimension."""
@@ -250,6 +273,27 @@ class Learner(Classifier, components.Learner):
             raise ValueError(f"{name} contains NaN or infinity.")
         return rows
 
+    def _check_values(self, rows: Any, X: Any, name: str) -> np.ndarray:
+        """Return rich supervision of sparse features, for each value that X stores.
+
+        Dense rows are taken too; sparse ones must have X's own places.
+        """
+        if not is_sparse(rows):
+            return self._check_rows(rows, X, name)[row_numbers(X), X.indices]
+        same_places = (
+            rows.shape == X.shape
+            and np.array_equal(rows.indptr, X.indptr)
+            and np.array_equal(rows.indices, X.indices)
+        )
+        if not same_places:
+            raise ValueError(
+                f"{name} does not store its values where X does; one is needed for "
+                "each value of X."
+            )
+        if not np.isfinite(rows.data).all():
+            raise ValueError(f"{name} contains NaN or infinity.")
+        return rows.data
+
     def _check_fitted(self) -> None:
         """Raise scikit-learn's own error if nothing was learned yet."""
         if not self.__sklearn_is_fitted__():
@@ -259,3 +303,55 @@ class Learner(Classifier, components.Learner):
                 f"This {type(self).__name__} has not learned anything yet: "
                 "call fit or partial_fit."
             )
+
+
+def margins_of(scores: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Return the true class's score less the best other one's.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n, K)
+        Scores, also of two classes.
+    y : ndarray of shape (n,)
+        The true classes, 0 to K-1.
+    """
+    rows = np.arange(len(y))
+    others = scores.astype(np.float64)
+    true = others[rows, y]
+    others[rows, y] = -np.inf
+    return true - others.max(axis=1)
+
+
+def before_each(rows: np.ndarray) -> np.ndarray:
+    """Return the sum of the rows before each, zeros for the first."""
+    sums = np.zeros(rows.shape)
+    np.cumsum(rows[:-1], axis=0, out=sums[1:])
+    return sums
+
+
+def below_the_others(scores: np.ndarray, unknown: np.ndarray) -> np.ndarray:
+    """Return scores in which classes that nothing is known of come last.
+
+    They are all below the lowest of the others, by a finite distance; where nothing is
+    known of any class, all are zero.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n, K)
+        Scores, of whatever value for those classes.
+    unknown : ndarray of shape (n, K), bool
+        Which these are.
+
+    Examples
+    --------
+    >>> below_the_others(np.array([[3.0, 5.0, 9.0]]), np.array([[False, False, True]]))
+    array([[ 3.,  5., -1.]])
+    """
+    if not unknown.any():
+        return scores
+    lowest = np.where(unknown, np.inf, scores).min(axis=1, keepdims=True)
+    last = np.zeros_like(lowest)
+    known = np.isfinite(lowest)
+    # Not one below: that would be lost among digits where scores are large.
+    last[known] = lowest[known] - np.abs(lowest[known]) - 1.0
+    return np.where(unknown, last, scores)

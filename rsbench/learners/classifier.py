@@ -22,6 +22,10 @@ class Classifier:
     and `sklearn.base.clone` keeps it.
     """
 
+    # What a learner says of the features that it takes; see `components.Learner`.
+    takes_sparse: bool
+    takes_negative: bool
+
     # scikit-learn's name: its `clone` looks for it. There is none until one is set.
     _metadata_request: Any
 
@@ -32,7 +36,10 @@ class Classifier:
             estimator_type="classifier",
             target_tags=TargetTags(required=True),
             classifier_tags=ClassifierTags(),
-            input_tags=InputTags(),
+            input_tags=InputTags(
+                sparse=bool(self.takes_sparse),
+                positive_only=not self.takes_negative,
+            ),
         )
 
     def __sklearn_is_fitted__(self) -> bool:

@@ -4,12 +4,14 @@ A subclass says which vector it scores, along which it steps, and how far. The e
 does the rest, in the fastest way for the shape at hand.
 """
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from rsbench.core.sparse import is_sparse
 from rsbench.learners.base import Learner
 from rsbench.learners.engine import learn
+from rsbench.learners.sparse_rows import learn_sparse, sparse_weights
 
 
 class LinearLearner(Learner):
@@ -24,6 +26,14 @@ class LinearLearner(Learner):
         The weights, in the precision of the features.
     """
 
+    # Of sparse features, `score_vector` and `step_vector` are given the stored values
+    # alone, in one row: a subclass whose own look at one value at a time says so.
+    shortcuts: ClassVar = {
+        **Learner.shortcuts,
+        "takes_sparse": ("score_vector", "step_vector", "_learn", "_scores"),
+    }
+    takes_sparse = True
+
     coef_: np.ndarray
 
     def score_vector(self, X: np.ndarray, R: np.ndarray) -> np.ndarray:
@@ -32,13 +42,14 @@ class LinearLearner(Learner):
         Parameters
         ----------
         X : ndarray of shape (n, d)
-            Features.
+            Features. Of sparse ones, the values that are stored, in one row.
         R : ndarray of shape (n, d), or (d,) for all samples the same
-            Relevance, the diagonal of S^-1; ones where there is none.
+            Relevance, the diagonal of S^-1; ones where there is none. Of sparse
+            features, one for each value that is stored.
 
         Returns
         -------
-        ndarray of shape (n, d)
+        ndarray of X's shape
             The samples themselves, unless a subclass says otherwise.
         """
         return X
@@ -113,13 +124,18 @@ class LinearLearner(Learner):
         return self.coef_
 
     def _init(self, n_classes: int, X: np.ndarray) -> None:
-        self.coef_ = np.zeros((n_classes, X.shape[1]), X.dtype)
+        if is_sparse(X):
+            self.coef_ = sparse_weights(n_classes, X.shape[1], X.dtype)
+        else:
+            self.coef_ = np.zeros((n_classes, X.shape[1]), X.dtype)
 
     def _scores(self, X: np.ndarray) -> np.ndarray:
         return X @ self.coef_.T
 
-    def _learn(self, X: np.ndarray, y: np.ndarray, relevance: Any = None) -> np.ndarray:
+    def _learn(self, X: Any, y: np.ndarray, relevance: Any = None) -> np.ndarray:
         """Learn from checked samples; return the margin of each before its update."""
+        if is_sparse(X):
+            return self._learn_sparse(X, y, relevance)
         if relevance is None:
             R = np.ones(X.shape[1])
         else:
@@ -128,6 +144,16 @@ class LinearLearner(Learner):
         along = self.step_vector(X, R)
         # Where `scored` is X itself, the engine scores once for loss and prediction.
         return learn(self.coef_, y, scored, along, X, self.tau)
+
+    def _learn_sparse(self, X: Any, y: np.ndarray, relevance: Any) -> np.ndarray:
+        """Learn from sparse samples, as `_learn` does from dense ones."""
+        if relevance is None:
+            R = np.ones(X.nnz)
+        else:
+            R = self._check_values(relevance, X, "relevance")
+        scored = self.score_vector(X.data, R)
+        along = self.step_vector(X.data, R)
+        return learn_sparse(self.coef_, y, X, scored, along, self.tau)
 
 
 class RelevanceLearner(LinearLearner):

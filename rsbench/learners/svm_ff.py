@@ -10,13 +10,13 @@ once somebody was asked about it and nobody has marked it. So before the first
 annotation of a stream nothing is scaled, and samples without annotation change nothing.
 """
 
-import warnings
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from rsbench.errors import check_positive
 from rsbench.learners.base import Learner
+from rsbench.learners.batch import BatchLearner, few_samples_per_class
 from rsbench.learners.engine import learn
 from rsbench.learners.passive_aggressive import Lean, PassiveAggressive, Variant
 
@@ -208,7 +208,7 @@ class SVMFF(_SharedScale, PassiveAggressive):
         return X @ self.weights().T
 
 
-class SVMFFBatch(_SharedScale):
+class SVMFFBatch(_SharedScale, BatchLearner):
     """A linear SVM on features scaled by the shared diagonal, refitted on all samples.
 
     One-vs-rest without a bias (scikit-learn's LinearSVC). Classes without samples
@@ -242,12 +242,8 @@ class SVMFFBatch(_SharedScale):
     Poulis & Dasgupta, "Learning with Feature Feedback", AISTATS 2017.
     """
 
-    batch = True
-
     coef_: np.ndarray
     intercept_: np.ndarray
-    X_seen_: np.ndarray
-    y_seen_: np.ndarray
 
     def __init__(
         self, C: float = 1.0, irrelevant: float = 0.1, random_state: int | None = None
@@ -263,26 +259,20 @@ class SVMFFBatch(_SharedScale):
     def _learn(self, X: np.ndarray, y: np.ndarray, annotation: Any) -> None:
         """Add checked samples to those seen so far, and refit to all of them."""
         self._see(X, annotation)
-        self.X_seen_ = np.vstack([self.X_seen_, X])
-        self.y_seen_ = np.concatenate([self.y_seen_, y])
-        self._refit()
+        self._keep(X, y)
+        self.refit(self.X_seen_, self.y_seen_)
 
-    def _init(self, n_classes: int, X: np.ndarray) -> None:
-        super()._init(n_classes, X)
-        self.X_seen_ = np.empty((0, X.shape[1]), X.dtype)
-        self.y_seen_ = np.empty(0, int)
-
-    def _refit(self) -> None:
+    def refit(self, X: np.ndarray, y: np.ndarray) -> None:
         """Fit the SVM to all samples so far."""
         from sklearn.svm import LinearSVC
 
         n_classes = len(self.classes_)
-        seen = np.unique(self.y_seen_)
+        seen = np.unique(y)
         # A constant score of +1 or -1 per class, which weights replace once there are
         # two classes to separate.
         is_seen = np.isin(np.arange(n_classes), seen)
         self.intercept_ = np.where(is_seen, 1.0, -1.0)
-        self.coef_ = np.zeros((n_classes, self.X_seen_.shape[1]))
+        self.coef_ = np.zeros((n_classes, X.shape[1]))
         if len(seen) < 2:
             return
         svm = LinearSVC(
@@ -291,12 +281,8 @@ class SVMFFBatch(_SharedScale):
             max_iter=10_000,
             random_state=self.random_state,
         )
-        with warnings.catch_warnings():
-            # Few samples per class are what this is about.
-            warnings.filterwarnings(
-                "ignore", message="The number of unique classes is greater than 50%"
-            )
-            svm.fit(self._scaled(self.X_seen_), self.y_seen_)
+        with few_samples_per_class():
+            svm.fit(self._scaled(X), y)
         self.intercept_[seen] = 0.0
         if len(seen) == 2:
             # One machine tells two classes apart: half of it for each.

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from rsbench.core.components import Told
 from rsbench.core.statistics import Estimate, is_equivalent, ranks
+from rsbench.core.told import Told, Track
 from rsbench.core.worth import Worth, worth
 from rsbench.errors import is_number
 from rsbench.report.comparisons import (
@@ -31,7 +31,7 @@ from rsbench.report.comparisons import (
     pairs_among,
     shuffled_beside,
 )
-from rsbench.report.labels import flatten
+from rsbench.report.labels import flatten, tracks_among
 from rsbench.report.units import estimator, units
 from rsbench.store.record import Run
 from rsbench.store.run_info import CounterpartKind
@@ -174,9 +174,9 @@ class TrackClaim:
     test_error: Comparison | None = None
 
     @property
-    def track(self) -> Told:
+    def track(self) -> Track:
         """What the best method was told."""
-        return self.best.info.told
+        return self.best.info.track
 
 
 @dataclass(frozen=True)
@@ -373,9 +373,9 @@ def _track_claims(
     for under in (None, *JUDGED_UNDER):
         judged = [run for run in runs if run.info.control == under]
         nothing = nothing_among(judged, own)
-        for track in (Told.VOTES, Told.CLASS_VOTES):
-            told = [run for run in judged if run.info.told is track]
-            if not told or not nothing:
+        for track in tracks_among(judged):
+            told = [run for run in judged if run.info.track == track]
+            if track.is_nothing or not nothing:
                 continue
             pair = (min(told, key=error_of), min(nothing, key=error_of))
             # With very many runs, not every pair is compared.
@@ -411,8 +411,9 @@ def _ranks(
     for members in settings:
         for under in (None, *JUDGED_UNDER):
             judged = [run for run in members if run.info.control == under]
-            for track in Told:
-                found |= _ranks_in([r for r in judged if r.info.told is track], errors)
+            for track in tracks_among(judged):
+                told = [run for run in judged if run.info.track == track]
+                found |= _ranks_in(told, errors)
     return found
 
 

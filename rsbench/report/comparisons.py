@@ -26,10 +26,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rsbench.core.components import Told
 from rsbench.core.statistics import Estimate, Interval, holm
+from rsbench.core.told import Track
 from rsbench.errors import UserError
-from rsbench.report.labels import Features, as_key, features_of, in_order
+from rsbench.report.labels import (
+    Features,
+    as_key,
+    features_of,
+    in_order,
+    tracks_among,
+)
 from rsbench.report.units import estimate_units, units, without_sizes
 from rsbench.store.record import Run
 from rsbench.store.run_info import CounterpartKind, SplitSizes
@@ -92,14 +98,14 @@ class Family:
     ----------
     kind : Kind
         What they ask.
-    track : Told, optional
+    track : Track, optional
         The track, where the family has one.
     control : str, optional
         The control that is asked about, or that all methods are judged under.
     """
 
     kind: Kind
-    track: Told | None = None
+    track: Track | None = None
     control: str | None = None
 
 
@@ -345,8 +351,8 @@ def _with_counterparts(
 
 
 def _inside_tracks(runs: Sequence[Run], under: str | None) -> Iterator[Pair]:
-    for track in Told:
-        members = [run for run in runs if run.info.told is track]
+    for track in tracks_among(runs):
+        members = [run for run in runs if run.info.track == track]
         family = Family(Kind.TRACK, track, under)
         for one, two in _all_pairs(members):
             yield Pair(one, two, family)
@@ -357,8 +363,10 @@ def _with_nothing(
 ) -> Iterator[Pair]:
     """Pair runs of each track with those told nothing, and with counterparts."""
     nothing = nothing_among(runs, own)
-    for track in (Told.VOTES, Told.CLASS_VOTES):
-        members = [run for run in runs if run.info.told is track]
+    for track in tracks_among(runs):
+        if track.is_nothing:
+            continue
+        members = [run for run in runs if run.info.track == track]
         against = nothing
         if len(members) * len(nothing) > _MOST_PAIRS:
             against = nothing[:1]
@@ -468,9 +476,10 @@ def _named(run: Run, counterpart: Run) -> Run:
 
 def nothing_among(runs: Sequence[Run], own: dict[Run, Run]) -> list[Run]:
     """Return what is told nothing: runs of the sweep, and counterparts."""
-    found = [run for run in runs if run.info.told is Told.NOTHING]
+    found = [run for run in runs if run.info.track.is_nothing]
     for run in runs:
-        if run in own and run.info.told is not Told.NOTHING:
+        # That of a method told of the background is still told of it.
+        if run in own and own[run].info.track.is_nothing:
             found.append(own[run])
     return in_order(found)
 
@@ -574,7 +583,7 @@ def to_row(c: Comparison) -> dict[str, str | float | None]:
     """Return a comparison as a row of comparisons.csv."""
     track = None
     if c.family.track is not None:
-        track = c.family.track.value
+        track = c.family.track.text
     return {
         "first": c.first,
         "second": c.second,

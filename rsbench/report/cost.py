@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rsbench.core.components import Told
 from rsbench.core.statistics import Estimate
+from rsbench.core.told import Told
 from rsbench.core.worth import at_place
 from rsbench.report.claims import Claims, MethodClaim
 from rsbench.report.labels import NONE, signed

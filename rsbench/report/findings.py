@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from rsbench.core.components import Told
+from rsbench.core.told import Told
 from rsbench.core.worth import Worth
 from rsbench.report.claims import (
     GAINS,
@@ -247,7 +247,11 @@ def _answer(words: _Words, shown: Claims) -> Iterator[str]:
         return
     best = _headline(plain)
     yield _about_annotations(words, plain, best)
-    tracks = [claim for claim in shown.tracks if claim.best.info.control is None]
+    tracks = []
+    for claim in shown.tracks:
+        told_why = claim.track.samples is not Told.NOTHING
+        if told_why and claim.best.info.control is None:
+            tracks.append(claim)
     if tracks:
         lowest = min(tracks, key=lambda claim: error_of(claim.best))
         is_said = lowest.best is best.run and lowest.nothing is best.counterpart
@@ -265,8 +269,8 @@ def _without_told(words: _Words) -> Iterator[str]:
         return
     lowest = min(plain, key=error_of)
     yield (
-        "No method here was told anything beyond labels, so nothing is said of "
-        f"annotations. Lowest cumulative error: {words.name(lowest)}, "
+        "No method here was told anything of its samples beyond labels, so nothing is "
+        f"said of annotations. Lowest cumulative error: {words.name(lowest)}, "
         f"{_percent(lowest)} {words.on_average}."
     )
 
@@ -472,10 +476,11 @@ def _about_track(words: _Words, claim: TrackClaim) -> str:
     under = ""
     if claim.best.info.control in JUDGED_UNDER:
         under = f"{_UNDER[claim.best.info.control]}: "
-    best = f"the best method told {claim.track.value}, {words.name(claim.best)}"
+    best = f"the best method told {claim.track.text}, {words.name(claim.best)}"
     nothing = f"the best told nothing, {words.name(claim.nothing)}"
     sizes = claim.best.info.samples
-    if claim.track is Told.CLASS_VOTES and sizes is not None and sizes.learned:
+    counts_votes = claim.track.samples is Told.CLASS_VOTES
+    if counts_votes and sizes is not None and sizes.learned:
         best = (
             f"{best} (votes of {voters(claim.best):,} samples, {sizes.learned:,} "
             "learned from)"

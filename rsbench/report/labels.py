@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rsbench.core.components import Told
+from rsbench.core.told import Told, Track
 from rsbench.errors import UserError, is_number
 from rsbench.store.record import Run
 from rsbench.store.settings import declared
@@ -254,6 +254,12 @@ def voters(run: Run) -> int:
     return round(sizes.pool * run.info.given.get("annotated", 1.0))
 
 
+def tracks_among(runs: Sequence[Run]) -> list[Track]:
+    """Return the tracks of runs, those that are told less first."""
+    found = {run.info.track for run in runs}
+    return sorted(found, key=lambda track: track.order)
+
+
 def told_text(run: Run) -> str:
     """Return what a run was told; of class votes, how many samples they come from.
 
@@ -262,11 +268,11 @@ def told_text(run: Run) -> str:
     told = run.info.told
     sizes = run.info.samples
     if told is not Told.CLASS_VOTES or sizes is None:
-        return told.value
+        return run.info.track.text
     counted = f"{told.value} of {voters(run):,} samples"
-    if not sizes.learned:
-        return counted
-    return f"{counted}; {sizes.learned:,} learned from"
+    if sizes.learned:
+        counted = f"{counted}; {sizes.learned:,} learned from"
+    return run.info.track.with_samples(counted)
 
 
 def units(runs: Sequence[Run]) -> str:

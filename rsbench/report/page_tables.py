@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rsbench.core.components import Told
+from rsbench.core.told import Told, Track
 from rsbench.core.worth import Worth
 from rsbench.report.claims import Claims, ControlClaim, MethodClaim, is_at_end
 from rsbench.report.collect import Group
@@ -23,6 +23,7 @@ from rsbench.report.labels import (
     repeats_text,
     settings_among,
     signed,
+    tracks_among,
 )
 from rsbench.report.pairs import (
     counterpart_name,
@@ -176,14 +177,13 @@ def leaderboards(group: Group) -> list[Table]:
     """Return a group's errors, a table for each track, the lowest error first."""
     found = []
     for part in tuned_apart(group.runs):
-        for track in Told:
-            runs = [run for run in part if run.info.told is track]
-            if runs:
-                found.append(_track(group, track, runs))
+        for track in tracks_among(part):
+            runs = [run for run in part if run.info.track == track]
+            found.append(_track(group, track, runs))
     return found
 
 
-def _track(group: Group, track: Told, runs: Sequence[Run]) -> Table:
+def _track(group: Group, track: Track, runs: Sequence[Run]) -> Table:
     """Return the runs of one track with their ranks, and against counterparts."""
     errors, _ = TABLED
     found = results(runs, errors)
@@ -196,7 +196,7 @@ def _track(group: Group, track: Told, runs: Sequence[Run]) -> Table:
         columns[str(name)] = [Cell(brief(value)) for value in values]
     for step in found.mean:
         columns[f"@{step}"] = _mean_cells(found, step)
-    if track is not Told.NOTHING and group.claims is not None:
+    if track.samples is not Told.NOTHING and group.claims is not None:
         columns |= _against_counterparts(runs, group.claims)
     if found.has_paper:
         for step in found.mean:

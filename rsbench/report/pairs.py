@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rsbench.core.components import Told
 from rsbench.core.statistics import shared_by_draws
+from rsbench.core.told import Told
 from rsbench.core.worth import Worth
 from rsbench.report.claims import Claims, MethodClaim
 from rsbench.report.collect import Group
@@ -248,7 +248,7 @@ def _family_text(family: Family) -> str:
     """Return what the comparisons of a family are."""
     told = ""
     if family.track is not None:
-        told = family.track.value
+        told = family.track.text
     texts = {
         Kind.COUNTERPART: "of methods with their counterparts",
         Kind.TRACK: f"of methods told {told}",

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rsbench.core.components import Told
 from rsbench.report.comparisons import JUDGED_UNDER, comparison_key
 from rsbench.report.labels import (
     NONE,
@@ -159,15 +158,14 @@ def _peers(runs: Sequence[Run], shown: Tabled) -> list[float]:
         scale = ""
         if is_loss:
             scale = info.score_scale
-        key = (comparison_key(run), info.told, info.control, scale)
+        key = (comparison_key(run), info.track, info.control, scale)
         found.append(known.setdefault(key, len(known)))
     return found
 
 
 def by_track(runs: Sequence[Run]) -> list[Run]:
     """Return runs by what they were told, in their order otherwise."""
-    order = list(Told)
-    return sorted(runs, key=lambda run: order.index(run.info.told))
+    return sorted(runs, key=lambda run: run.info.track.order)
 
 
 def _with_error(mean: float, error: float, digits: int) -> str:

@@ -112,7 +112,7 @@ def _about(run: Run) -> dict[str, Any]:
     return {
         "method": info.method,
         "control": info.control,
-        "told": info.told.value,
+        "told": info.track.text,
         "preprocessor": info.preprocessor,
         "fitted_on_stream": info.fitted_on_stream,
         "experiment": info.experiment,

@@ -11,13 +11,14 @@ import typing
 from dataclasses import dataclass, field
 from typing import Any
 
-from rsbench.core.components import Told
 from rsbench.core.data import Drawn
+from rsbench.core.told import OfBackground, Told, Track
 from rsbench.errors import UserError
 
 #: The schema of run.json. 1: untyped records of the first releases, upgraded when read.
-#: 2: before draws and counterparts, which have defaults.
-SCHEMA = 3
+#: 2: before draws and counterparts; 3: before what is told of the background. Both have
+#: defaults.
+SCHEMA = 4
 
 #: Methods of schema 1, and controls that followed their names: `lean_tuned`.
 _OLD_METHODS = (
@@ -163,6 +164,13 @@ class RunInfo:
         What the method is told of its samples beyond their labels.
     preprocessor : str
         Name of the preprocessor.
+    told_background : OfBackground
+        What it is told of samples of other classes, before the stream.
+    told_names : tuple of str
+        Of which names it is told, such as `class names`.
+    taught_at : str
+        Of a batch learner: whether it is taught at every `step`, or only at those that
+        the `table` reports.
     fitted_on_stream : bool
         Whether its statistics come from the stream so far, not from the background.
     label : str
@@ -252,6 +260,9 @@ class RunInfo:
     data: DataInfo
     classes: int
     unit: str
+    told_background: OfBackground = OfBackground.NOTHING
+    told_names: tuple[str, ...] = ()
+    taught_at: str = "step"
     fitted_on_stream: bool = False
     control: str | None = None
     control_of: str | None = None
@@ -281,6 +292,11 @@ class RunInfo:
     replaces: tuple[str, ...] = ()
     digests: dict[str, str] = field(default_factory=dict)
     schema: int = SCHEMA
+
+    @property
+    def track(self) -> Track:
+        """All that the method is told; methods told the same share it."""
+        return Track(self.told, self.told_background, self.told_names)
 
     @property
     def variant(self) -> str:

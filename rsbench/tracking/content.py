@@ -3,8 +3,8 @@
 import math
 from typing import Any
 
-from rsbench.core.components import Told
 from rsbench.core.measures import MEASURES
+from rsbench.core.told import Told
 from rsbench.errors import is_number
 from rsbench.report.labels import command, flatten, hints, is_simulated, voters
 from rsbench.store.record import Run
@@ -17,7 +17,7 @@ def provenance(run: Run) -> dict[str, str]:
     tags: dict[str, Any] = {
         "method": info.method,
         "control": info.control,
-        "told": info.told,
+        "told": info.track.text,
         "preprocessor": info.features,
         "experiment": info.experiment,
         "data": info.data.label,

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from rsbench.cli.commands import main
-from rsbench.core.components import Told
+from rsbench.core.told import Told
 from rsbench.errors import UserError
 from rsbench.report import FILES, make_page, write_report
 from rsbench.report.collect import from_folders, groups

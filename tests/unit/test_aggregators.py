@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from rsbench.aggregators import ClassSoft, ClassThreshold, CrossClasses, Ones, Sample
-from rsbench.core.components import Aggregator, Told, adopt, told_by
+from rsbench.core.components import Aggregator, adopt, told_by
+from rsbench.core.told import Told
 from rsbench.errors import UserError
 
 EPS = 1e-10

@@ -12,8 +12,8 @@ import pytest
 import rsbench
 from rsbench import UserError
 from rsbench.aggregators import ClassSoft, Ones, Sample
-from rsbench.core.components import Told
 from rsbench.core.experiment import Setup, run_seed
+from rsbench.core.told import Told
 from rsbench.corruptions import Full
 from rsbench.learners import SVMFF, Ellipsotron, Lean
 from rsbench.plugins import registry

@@ -13,8 +13,9 @@ import pytest
 from rsbench import checks
 from rsbench.aggregators import ClassSoft, Ones, Sample
 from rsbench.cli import scaffold
-from rsbench.core.components import Absent, Learner, Told, fresh
+from rsbench.core.components import Absent, Learner, fresh
 from rsbench.core.data import Data, Drawn, keep_samples
+from rsbench.core.told import Told
 from rsbench.corruptions import Full, Noisy, Shuffled
 from rsbench.datasets import Synthetic
 from rsbench.errors import UserError
@@ -523,6 +524,22 @@ class KeepsABias(Step):
 
     def weights(self):
         return self.weights_
+
+
+@wrong("learner", "sparse_rows", "sparse rows have other margins along the stream")
+class NormalisesAsItSteps(Dropped):
+    """Of sparse rows it sees the stored values alone, and takes them for one sample."""
+
+    takes_sparse = True
+
+    def step_vector(self, X, R):
+        return R * X / (1 + np.linalg.norm(X, axis=-1, keepdims=True))
+
+
+@wrong("learner", "says_what_it_wants", "AsksForTheMoon.prepare asks for 'moon'")
+class AsksForTheMoon(Step):
+    def prepare(self, *, moon):
+        pass
 
 
 @wrong(

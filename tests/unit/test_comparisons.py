@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from rsbench.core.components import Told
 from rsbench.core.data import Drawn
 from rsbench.core.statistics import fixed_test, holm, over_draws, over_seeds
+from rsbench.core.told import Told, Track
 from rsbench.errors import UserError
 from rsbench.report import make_comparisons
 from rsbench.report.claims import Verdict, claims, worth_steps
@@ -57,8 +57,8 @@ def test_each_pair_has_one_family():
         ("a (shuffled)", "lean"): Kind.CONTROL,
     }
     assert {c.family for c in compare(runs) if c.family.kind is Kind.NOTHING} == {
-        Family(Kind.NOTHING, Told.VOTES),
-        Family(Kind.NOTHING, Told.CLASS_VOTES),
+        Family(Kind.NOTHING, Track(Told.VOTES)),
+        Family(Kind.NOTHING, Track(Told.CLASS_VOTES)),
     }
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rsbench.core.components import Told
+from rsbench.core.told import Told
 from rsbench.report.claims import claims
 from rsbench.report.cost import Prices, cost_table, costs, prices_of, same_cost
 from tests.made_up import around, run

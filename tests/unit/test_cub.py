@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from rsbench.core.data import Drawn, check_data, identity
+from rsbench.core.data import Drawn, identity
+from rsbench.core.data_checks import check_data
 from rsbench.datasets import CUB
 from rsbench.datasets import cub_files as files
 from rsbench.datasets.splits import split_classes

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from rsbench.core import experiment
-from rsbench.core.data import Data, Drawn, Names, check_data, identity, keep_samples
+from rsbench.core.data import Data, Drawn, Names, identity, keep_samples
+from rsbench.core.data_checks import check_data
 from rsbench.datasets import CUB, SUN, Arrays, Synthetic
 from rsbench.datasets.cub import GROUPS
 from rsbench.datasets.draws import draw_classes

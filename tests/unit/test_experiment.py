@@ -12,11 +12,12 @@ from rsbench.aggregators import (
     Ones,
     Sample,
 )
-from rsbench.core.components import Absent, Aggregator, Dataset, Told
+from rsbench.core.components import Absent, Aggregator, Dataset
 from rsbench.core.data import Data
 from rsbench.core.experiment import Setup, draw_of, load, read_only, run_seed
 from rsbench.core.seeds import stream
 from rsbench.core.supervision import rich_supervision
+from rsbench.core.told import Told
 from rsbench.corruptions import Budget, Full
 from rsbench.errors import UserError
 from rsbench.learners import SVMFF, Ellipsotron, FeatureScaling, Lean, SVMFFBatch

@@ -5,8 +5,8 @@ import dataclasses
 import numpy as np
 import pytest
 
-from rsbench.core.components import Told
 from rsbench.core.data import Drawn
+from rsbench.core.told import Told
 from rsbench.report.claims import claims
 from rsbench.report.findings import Findings, findings
 from rsbench.store.run_info import CounterpartKind, SplitSizes
@@ -27,7 +27,7 @@ def test_a_learner_that_takes_no_annotations_is_never_rich_supervision():
     runs = [around(0.8), around(0.4, "ncm", told=Told.NOTHING)]
     found = said(runs)
     assert found.methods == () and found.tracks == ()
-    assert found.answer[0].startswith("No method here was told anything beyond labels")
+    assert found.answer[0].startswith("No method here was told anything of its samples")
     assert "ncm, 40." in found.answer[0]
     told = [*runs, with_counterpart(0.7, 0.8, "mine")]
     assert "ncm" not in " ".join(said(told).methods)

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rsbench.core.components import Told
 from rsbench.core.items import TestItems
 from rsbench.core.measures import MEASURES
+from rsbench.core.told import Told
 from rsbench.errors import UserError
 from rsbench.store import record
 from rsbench.store.fingerprint import fingerprint, git_commit, versions

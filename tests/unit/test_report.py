@@ -8,8 +8,8 @@ import matplotlib
 import numpy as np
 import pytest
 
-from rsbench.core.components import Told
 from rsbench.core.data import Drawn
+from rsbench.core.told import Told
 from rsbench.core.worth import Worth
 from rsbench.report import draw, make_comparisons, make_latex, make_tables
 from rsbench.report.claims import MethodClaim, Verdict

@@ -7,8 +7,8 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from rsbench.core.components import Told
 from rsbench.core.measures import MEASURES
+from rsbench.core.told import Told
 from rsbench.store.results import frame, write_parquet
 from tests import made_up
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rsbench.core.components import Told
 from rsbench.core.data import Drawn
+from rsbench.core.told import Told
 from rsbench.errors import UserError
 from rsbench.store.run_info import (
     SCHEMA,

@@ -8,8 +8,9 @@ import pytest
 
 from rsbench import running
 from rsbench.aggregators import ClassSoft, ClassThreshold, CrossClasses, Ones, Sample
-from rsbench.core.components import Absent, Learner, Told
+from rsbench.core.components import Absent, Learner
 from rsbench.core.experiment import Setup, load, run_seed
+from rsbench.core.told import Told
 from rsbench.corruptions import Budget, Full, Random, Shuffled
 from rsbench.datasets import Synthetic
 from rsbench.errors import UserError

@@ -126,7 +126,7 @@ def test_relevance_block_by_block_is_that_of_the_whole_stream(
     aggregator = make()
     for _ in range(2):  # what one stream saw is not seen by the next
         rich = Supervision({"relevance"}, aggregator, Z, y, pool, order)
-        found = [rich.next(n)["relevance"] for n in (1, 13, 30, 6)]
+        found = [rich.next(np.ones((n, 4)))["relevance"] for n in (1, 13, 30, 6)]
         np.testing.assert_allclose(np.concatenate(found), expected, rtol=1e-12)
 
 
@@ -151,8 +151,8 @@ def test_an_aggregator_that_knows_nothing_of_parts_is_asked_once():
             return np.arange(len(Z))[:, None] * np.ones(Z.shape)
 
     rich = supervision(adopt(Whole(), rsbench.Aggregator), n=40)
-    assert rich.next(10)["relevance"][0, 0] == 0
-    assert rich.next(10)["relevance"][0, 0] == 10
+    assert rich.next(np.ones((10, 2)))["relevance"][0, 0] == 0
+    assert rich.next(np.ones((10, 2)))["relevance"][0, 0] == 10
     assert Whole.asked == [40]
 
 
@@ -162,8 +162,8 @@ def test_a_subclass_that_changes_relevance_is_asked_once():
             return 1.0 + np.arange(len(Z))[:, None] * np.ones(Z.shape)
 
     rich = supervision(Ranks())
-    rich.next(4)
-    assert rich.next(5)["relevance"][0, 0] == 5
+    rich.next(np.ones((4, 2)))
+    assert rich.next(np.ones((5, 2)))["relevance"][0, 0] == 5
 
 
 def test_a_subclass_that_changes_fit_gets_the_pool_in_one_piece():

@@ -5,7 +5,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from rsbench.core.data import Drawn, check_data
+from rsbench.core.data import Drawn
+from rsbench.core.data_checks import check_data
 from rsbench.datasets import SUN, sun_files
 from rsbench.datasets.sun import PAPER_COUNTS
 from rsbench.datasets.sun_files import UnusableError, object_names, scan, scene_of

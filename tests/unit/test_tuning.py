@@ -151,12 +151,11 @@ def test_arrays_with_a_labelled_background_can_be_tuned_on(tmp_path, rng):
     np.savez(tmp_path / "good.npz", **content, **labels)
     held = Arrays(str(tmp_path / "good.npz")).load().validation
     assert held.X.shape == (6, 3) and held.y.tolist() == [0, 1, 2, 0, 1, 2]
-    np.savez(tmp_path / "half.npz", **content, background_y=labels["background_y"])
+    np.savez(tmp_path / "votes.npz", **content, background_Z=labels["background_Z"])
     with pytest.raises(
-        UserError,
-        match="half.npz: background_y goes with background, background_y and background_Z",
+        UserError, match="votes.npz: background_Z goes with background_y"
     ):
-        Arrays(str(tmp_path / "half.npz")).load()
+        Arrays(str(tmp_path / "votes.npz")).load()
     short = {**labels, "background_Z": labels["background_Z"][:4]}
     np.savez(tmp_path / "short.npz", **content, **short)
     with pytest.raises(UserError, match="short.npz, background: Z has shape"):

@@ -1,0 +1,184 @@
+"""Any classifier of scikit-learn's, by its name."""
+
+import functools
+from typing import Any
+
+import numpy as np
+
+from rsbench.core.seeds import stream
+from rsbench.learners.batch import BatchLearner, few_samples_per_class
+from rsbench.learners.other_libraries import find, make, refused
+
+#: Its `partial_fit` adds a share of the largest variance *of the call's samples* to all
+#: variances, so that results depend on how a stream is cut: it is fitted anew.
+_CUT_MATTERS = ("GaussianNB",)
+
+
+@functools.cache
+def classifiers() -> dict[str, type]:
+    """Return all classifiers that scikit-learn lists, by name."""
+    from sklearn.utils import all_estimators
+
+    return dict(all_estimators("classifier"))
+
+
+class Sklearn(BatchLearner):
+    """Learn with a classifier of scikit-learn's.
+
+    One that has `partial_fit` learns online; one that would shuffle or batch the
+    samples of a call gets one sample a call. Any other is fitted anew, to all samples
+    so far, at each step. Scores are its `decision_function`, or else `predict_proba`;
+    classes without samples come last.
+
+    Parameters
+    ----------
+    estimator : str
+        The class's name, of those that `sklearn.utils.all_estimators` lists as
+        classifiers: RidgeClassifier, SVC, RandomForestClassifier, …
+    params : dict or None
+        Parameters of its constructor: plain values by name.
+    random_state : int or None
+        Seed of an estimator that has one; a run sets it.
+
+    Attributes
+    ----------
+    model_ : object
+        The fitted estimator; None while samples of one class alone are there, which
+        most cannot be fitted to.
+
+    References
+    ----------
+    Pedregosa et al., "Scikit-learn: Machine Learning in Python", JMLR 2011.
+    """
+
+    model_: Any
+
+    def __init__(
+        self,
+        estimator: str = "RidgeClassifier",
+        params: dict[str, Any] | None = None,
+        random_state: int | None = None,
+    ):
+        self.estimator = estimator
+        self.params = params
+        self.random_state = random_state
+
+    def check_params(self) -> None:
+        # On samples that any classifier can learn from: what it refuses now it would
+        # refuse after data were read, too.
+        rng = stream(0, "checks")
+        X = rng.random((40, 3))
+        y = np.arange(40) % 4
+        model = self._new()
+        try:
+            model.fit(X, y)
+            _scores(model, X, self.estimator)
+        except (TypeError, ValueError) as error:
+            raise refused(f"scikit-learn's {model}", error) from None
+
+    @property
+    def batch(self) -> bool:  # type: ignore[override]
+        """Whether it is fitted anew at each step."""
+        cls = self._class()
+        return not hasattr(cls, "partial_fit") or self.estimator in _CUT_MATTERS
+
+    @property
+    def takes_sparse(self) -> bool:  # type: ignore[override]
+        """Whether the estimator takes sparse rows."""
+        return self._new().__sklearn_tags__().input_tags.sparse
+
+    @property
+    def takes_negative(self) -> bool:  # type: ignore[override]
+        """Whether features may be negative."""
+        return not self._new().__sklearn_tags__().input_tags.positive_only
+
+    def partial_fit(
+        self, X: np.ndarray, y: np.ndarray, classes: np.ndarray | None = None
+    ) -> "Sklearn":
+        """Learn from the samples, online or by fitting anew.
+
+        Parameters
+        ----------
+        X : array of shape (n, d)
+            Features.
+        y : array of shape (n,)
+            Labels.
+        classes : array of shape (K,), optional
+            All labels there are; needed at the first call.
+
+        Returns
+        -------
+        Sklearn
+            The learner itself.
+        """
+        if self.batch:
+            return super().partial_fit(X, y, classes)
+        X, codes = self._continue(X, y, classes)
+        everything = np.arange(len(self.classes_))
+        size = len(codes)
+        if _looks_at_whole_calls(self.model_):
+            size = 1
+        with few_samples_per_class():
+            for start in range(0, len(codes), size):
+                rows = slice(start, start + size)
+                self._try("partial_fit", X[rows], codes[rows], classes=everything)
+        return self
+
+    def refit(self, X: Any, y: np.ndarray) -> None:
+        """Fit to all samples so far."""
+        self.model_ = None
+        if len(np.unique(y)) < 2:
+            return
+        self.model_ = self._new()
+        with few_samples_per_class():
+            self._try("fit", X, y)
+
+    def _init(self, n_classes: int, X: Any) -> None:
+        if self.batch:
+            super()._init(n_classes, X)
+        self.model_ = self._new()
+
+    def _scores(self, X: Any) -> np.ndarray:
+        if self.model_ is None:
+            only = self.y_seen_[:1]
+            return self._of_all_classes(np.ones((X.shape[0], 1)), only)
+        try:
+            scores = _scores(self.model_, X, self.estimator)
+        except ValueError as error:
+            raise refused(f"scikit-learn's {self.model_}", error) from None
+        return self._of_all_classes(scores, self.model_.classes_)
+
+    def _try(self, method: str, *args: Any, **kwargs: Any) -> None:
+        """Call a method of the model; what it refuses is told in one line."""
+        try:
+            getattr(self.model_, method)(*args, **kwargs)
+        except ValueError as error:
+            raise refused(f"scikit-learn's {self.model_}", error) from None
+
+    def _class(self) -> Any:
+        return find(self.estimator, classifiers(), "classifier of scikit-learn's")
+
+    def _new(self) -> Any:
+        """Return an untrained estimator."""
+        cls = self._class()
+        own = {}
+        if "random_state" in cls().get_params(deep=False):
+            own["random_state"] = self.random_state
+        return make(cls, self.params, f"scikit-learn's {self.estimator}", **own)
+
+
+def _scores(model: Any, X: Any, name: str) -> np.ndarray:
+    """Return an estimator's scores, of the classes that it knows."""
+    if hasattr(model, "decision_function"):
+        return np.asarray(model.decision_function(X))
+    if hasattr(model, "predict_proba"):
+        return np.asarray(model.predict_proba(X))
+    raise TypeError(
+        f"{name} has neither decision_function nor predict_proba with these parameters"
+    )
+
+
+def _looks_at_whole_calls(model: Any) -> bool:
+    """Tell whether `partial_fit` shuffles the samples of a call, or batches them."""
+    params = model.get_params(deep=False)
+    return "shuffle" in params or "batch_size" in params

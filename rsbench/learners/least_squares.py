@@ -1,0 +1,322 @@
+"""Ridge regression that takes samples as they come, exactly, in two ways.
+
+With one-hot targets Y and features X, both so far, ridge regression is
+
+    min over W, b of |Y - X W^T - 1 b^T|^2 + alpha |W|^2        (b is not penalised)
+
+With few samples it is solved by their products with each other, an n x n matrix
+(`BySamples`); with more samples than features by products of features, d x d
+(`ByFeatures`). Both know what they would have predicted of each sample of a block just
+before it, by the innovations of a Cholesky factor: with the factor L of the covariance
+that the block's targets have under the prior, z = L^-1 (targets less what is predicted
+of them before the block) are uncorrelated, and L[i, i] z[i] is what sample i's
+prediction, made by all samples before it, was off.
+"""
+
+from typing import Any, Protocol
+
+import numpy as np
+
+from rsbench.core.sparse import by_class, check_memory, is_sparse
+from rsbench.errors import UserError
+
+
+class Solver(Protocol):
+    """What both ways can do.
+
+    Attributes
+    ----------
+    n : int
+        The number of samples so far.
+    """
+
+    n: int
+
+    def regularise(self, alpha: float) -> None:
+        """Set the penalty."""
+
+    def scale(self) -> float:
+        """Return the total variance of the features so far."""
+
+    def add(self, X: Any, y: np.ndarray) -> np.ndarray:
+        """Take samples in; return what would have been predicted just before each.
+
+        Parameters
+        ----------
+        X : array of shape (m, d)
+            Features.
+        y : ndarray of shape (m,)
+            Classes, 0 to K-1.
+
+        Returns
+        -------
+        ndarray of shape (m, K)
+            Predicted targets; zeros for the first sample of all.
+        """
+
+    def solution(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the weights, (K, d), and the intercepts, (K,)."""
+
+
+def one_hot(y: np.ndarray, n_classes: int) -> np.ndarray:
+    """Return targets: one for the class, zero for all others."""
+    targets = np.zeros((len(y), n_classes))
+    targets[np.arange(len(y)), y] = 1.0
+    return targets
+
+
+def factor(matrix: np.ndarray) -> np.ndarray:
+    """Return the lower Cholesky factor of a matrix, which is overwritten.
+
+    Raises
+    ------
+    UserError
+        If the matrix is singular but for rounding.
+    """
+    from scipy.linalg import LinAlgError, cholesky
+
+    try:
+        return cholesky(matrix, lower=True, overwrite_a=True, check_finite=False)
+    except LinAlgError:
+        raise UserError(
+            "the regularisation is too small for these features: larger alpha"
+        ) from None
+
+
+def solve(lower: np.ndarray, right: np.ndarray, transposed: bool = False) -> np.ndarray:
+    """Return L^-1 right, or L^-T right."""
+    from scipy.linalg import solve_triangular
+
+    trans = 0
+    if transposed:
+        trans = 1
+    return solve_triangular(lower, right, trans, lower=True, check_finite=False)
+
+
+class BySamples:
+    """Keep all samples, their products, and the factor of these plus alpha.
+
+    The intercept is the generalised least-squares mean of the targets: with z = L^-1 Y
+    and w = L^-1 1, b = sum_i w_i z_i / sum_i w_i^2, of the samples so far.
+
+    Parameters
+    ----------
+    n_classes : int
+        The number of classes, K.
+    fit_intercept : bool
+        Whether there is an intercept.
+    """
+
+    def __init__(self, n_classes: int, fit_intercept: bool):
+        self.n_classes = n_classes
+        self.fit_intercept = fit_intercept
+        self.n = 0
+        self.alpha = 1.0
+        self.X: Any = None
+        self.y = np.empty(0, int)
+        self.gram = np.empty((0, 0))
+        #: The factor L of gram + alpha, and L^-1 Y and L^-1 1.
+        self.lower = np.empty((0, 0))
+        self.targets = np.empty((0, n_classes))
+        self.ones = np.empty(0)
+        #: The solution, once somebody has asked for it.
+        self.found: tuple[np.ndarray, np.ndarray] | None = None
+
+    def regularise(self, alpha: float) -> None:
+        """Set the penalty, and factor anew."""
+        self.alpha = alpha
+        self.found = None
+        self.lower = factor(self.gram + alpha * np.eye(self.n))
+        self.targets = solve(self.lower, one_hot(self.y, self.n_classes))
+        self.ones = solve(self.lower, np.ones(self.n))
+
+    def scale(self) -> float:
+        """Return the mean squared distance of samples from their mean."""
+        squares = float(np.trace(self.gram)) / self.n
+        if not self.fit_intercept:
+            return squares
+        return squares - float(self.gram.sum()) / self.n**2
+
+    def add(self, X: Any, y: np.ndarray) -> np.ndarray:
+        """Take samples in; return what would have been predicted just before each."""
+        before = self.n
+        self.found = None
+        self._extend(X, y)
+        new = slice(before, self.n)
+        diagonal = self.lower.diagonal()[new, None]
+        errors = self.targets[new]
+        if self.fit_intercept:
+            weights = self.ones[:, None]
+            # The intercept as it was before each sample; before the first, none.
+            above = np.cumsum(weights * self.targets, axis=0)
+            below = np.cumsum(weights**2, axis=0)
+            intercepts = np.vstack([np.zeros(self.n_classes), (above / below)[:-1]])
+            errors = errors - weights[new] * intercepts[new]
+        predicted = one_hot(y, self.n_classes) - diagonal * errors
+        if before == 0:  # nothing was known
+            predicted[0] = 0.0
+        return predicted
+
+    def _extend(self, X: Any, y: np.ndarray) -> None:
+        """Add rows to the samples, to their products and to the factor."""
+        total = self.n + len(y)
+        check_memory(
+            3 * 8 * total**2, f"ridge on {total:,} samples needs their products"
+        )
+        own = _products(X, X)
+        gram = np.empty((total, total))
+        gram[: self.n, : self.n] = self.gram
+        gram[self.n :, self.n :] = own
+        lower = np.zeros((total, total))
+        targets = one_hot(y, self.n_classes)
+        ones = np.ones(len(y))
+        left = own + self.alpha * np.eye(len(y))
+        if self.n:
+            across = _products(X, self.X)
+            gram[self.n :, : self.n] = across
+            gram[: self.n, self.n :] = across.T
+            known = solve(self.lower, across.T)
+            lower[: self.n, : self.n] = self.lower
+            lower[self.n :, : self.n] = known.T
+            left -= known.T @ known
+            targets -= known.T @ self.targets
+            ones -= known.T @ self.ones
+        corner = factor(left)
+        lower[self.n :, self.n :] = corner
+        self.gram = gram
+        self.lower = lower
+        self.targets = np.vstack([self.targets, solve(corner, targets)])
+        self.ones = np.concatenate([self.ones, solve(corner, ones)])
+        self.X = _stacked(self.X, X)
+        self.y = np.concatenate([self.y, y])
+        self.n = total
+
+    def solution(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the weights, (K, d), and the intercepts, (K,)."""
+        if self.found is None:
+            self.found = self._solve()
+        return self.found
+
+    def _solve(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return weights and intercepts, by the samples' own coefficients."""
+        intercept = np.zeros(self.n_classes)
+        targets = self.targets
+        if self.fit_intercept:
+            intercept = (self.ones @ self.targets) / (self.ones @ self.ones)
+            targets = targets - self.ones[:, None] * intercept
+        dual = solve(self.lower, targets, transposed=True)
+        return (self.X.T @ dual).T, intercept
+
+
+class ByFeatures:
+    """Keep the products of features, and those of features with targets.
+
+    The intercept is one feature more, always 1, that is not penalised.
+
+    Parameters
+    ----------
+    samples : BySamples
+        What was learned so far, of one sample or more.
+    """
+
+    def __init__(self, samples: BySamples):
+        self.n_classes = samples.n_classes
+        self.fit_intercept = samples.fit_intercept
+        self.n = samples.n
+        self.alpha = samples.alpha
+        width = samples.X.shape[1] + int(self.fit_intercept)
+        check_memory(
+            3 * 8 * width**2, f"ridge on {width:,} features needs their products"
+        )
+        X = self._with_ones(samples.X)
+        self.gram: np.ndarray = _as_dense(X.T @ X)
+        self.sums = by_class(X, samples.y, self.n_classes)
+        self.lower: np.ndarray | None = None
+        self.weights: np.ndarray | None = None
+
+    def regularise(self, alpha: float) -> None:
+        """Set the penalty."""
+        self.alpha = alpha
+        self.lower = None
+        self.weights = None
+
+    def scale(self) -> float:
+        """Return the mean squared distance of samples from their mean."""
+        if not self.fit_intercept:
+            return float(np.trace(self.gram)) / self.n
+        mean = self.gram[-1, :-1] / self.n
+        squares = (float(np.trace(self.gram)) - self.n) / self.n
+        return squares - float(mean @ mean)
+
+    def add(self, X: Any, y: np.ndarray) -> np.ndarray:
+        """Take samples in; return what would have been predicted just before each."""
+        X = self._with_ones(X)
+        targets = one_hot(y, self.n_classes)
+        lower = self._factor()
+        known = solve(lower, _as_dense(X).T)
+        left = factor(np.eye(len(y)) + known.T @ known)
+        errors = solve(left, targets - X @ self._weights().T)
+        predicted = targets - left.diagonal()[:, None] * errors
+        self.gram += _as_dense(X.T @ X)
+        self.sums += by_class(X, y, self.n_classes)
+        self.n += len(y)
+        self.lower = None
+        self.weights = None
+        return predicted
+
+    def solution(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the weights, (K, d), and the intercepts, (K,)."""
+        weights = self._weights()
+        if not self.fit_intercept:
+            return weights, np.zeros(self.n_classes)
+        return weights[:, :-1], weights[:, -1]
+
+    def _factor(self) -> np.ndarray:
+        """Return the factor of the products plus the penalty, made when first asked."""
+        if self.lower is None:
+            penalised = self.gram.copy()
+            width = len(penalised) - int(self.fit_intercept)
+            places = np.arange(width)
+            penalised[places, places] += self.alpha
+            self.lower = factor(penalised)
+        return self.lower
+
+    def _weights(self) -> np.ndarray:
+        """Return the weights, the intercept last, made when first asked for."""
+        if self.weights is None:
+            lower = self._factor()
+            self.weights = solve(lower, solve(lower, self.sums.T), transposed=True).T
+        return self.weights
+
+    def _with_ones(self, X: Any) -> Any:
+        """Return features with one more that is always 1, if there is an intercept."""
+        if not self.fit_intercept:
+            return X
+        ones = np.ones((X.shape[0], 1))
+        if is_sparse(X):
+            from scipy.sparse import hstack
+
+            return hstack([X, ones], format="csr")
+        return np.hstack([X, ones])
+
+
+def _products(one: Any, two: Any) -> np.ndarray:
+    """Return the products of samples with each other, dense."""
+    return _as_dense(one @ two.T)
+
+
+def _as_dense(matrix: Any) -> np.ndarray:
+    if is_sparse(matrix):
+        return matrix.toarray()
+    return matrix
+
+
+def _stacked(above: Any, below: Any) -> Any:
+    """Return rows above others; the others alone where there are none above."""
+    if above is None:
+        return below
+    if is_sparse(below):
+        from scipy.sparse import vstack
+
+        return vstack([above, below], format="csr")
+    return np.vstack([above, below])

@@ -1,0 +1,98 @@
+"""Softmax regression by online gradient steps, each weight at a pace of its own."""
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from rsbench.errors import check_positive
+from rsbench.learners.one_by_one import OneByOne, by_feature
+
+#: In place of a gradient of zero, which no step divides by.
+_TINY = 1e-300
+
+
+class Softmax(OneByOne):
+    """Descend the cross-entropy of one sample after the other, by Adagrad.
+
+    With p the softmax of the scores W x + b, and e the one-hot target, each sample
+    gives the gradients g = (p - e) x^T of W and p - e of b, and moves every weight by
+
+        w -= step g / sqrt(sum of all its g^2 so far)
+
+    The step is relative, `rate` over the mean of |x|_1 so far: a first step changes a
+    score by about the rate, whatever the features' units.
+
+    Parameters
+    ----------
+    rate : float
+        By how much a step may change a score.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (K, d)
+        The weights W.
+    intercept_ : ndarray of shape (K,)
+        The constants b.
+
+    References
+    ----------
+    Duchi, Hazan, Singer, "Adaptive Subgradient Methods for Online Learning and
+    Stochastic Optimization", JMLR 2011.
+
+    Examples
+    --------
+    >>> Softmax().fit(np.eye(3), np.array([0, 1, 2])).predict(np.eye(3))
+    array([0, 1, 2])
+    """
+
+    prequential = OneByOne.prequential
+    grid: ClassVar = {"rate": (0.3, 1.0, 3.0, 10.0)}
+
+    coef_: np.ndarray
+    intercept_: np.ndarray
+    squares_: np.ndarray
+    intercept_squares_: np.ndarray
+    n_: int
+    length_: float
+
+    def __init__(self, rate: float = 3.0):
+        self.rate = rate
+
+    def check_params(self) -> None:
+        check_positive(self, "rate")
+
+    def _init(self, n_classes: int, X: Any) -> None:
+        d = X.shape[1]
+        self.coef_ = by_feature(n_classes, d)
+        self.squares_ = by_feature(n_classes, d)
+        self.intercept_ = np.zeros(n_classes)
+        self.intercept_squares_ = np.zeros(n_classes)
+        self.n_ = 0
+        self.length_ = 0.0
+
+    def _step(self, x: np.ndarray, features: Any, pos: int) -> np.ndarray:
+        self.n_ += 1
+        self.length_ += float(np.abs(x).sum())
+        step = self.rate
+        if self.length_ > 0:
+            step = self.rate * self.n_ / self.length_
+        weights = self.coef_.T
+        squares = self.squares_.T
+        scores = x @ weights[features] + self.intercept_
+        slope = _softmax(scores)
+        slope[pos] -= 1.0
+        gradient = np.multiply.outer(x, slope)
+        squares[features] += gradient**2
+        weights[features] -= step * gradient / np.sqrt(squares[features] + _TINY)
+        self.intercept_squares_ += slope**2
+        self.intercept_ -= step * slope / np.sqrt(self.intercept_squares_ + _TINY)
+        return scores
+
+    def _scores(self, X: Any) -> np.ndarray:
+        return X @ self.coef_.T + self.intercept_
+
+
+def _softmax(scores: np.ndarray) -> np.ndarray:
+    """Return probabilities, without overflow."""
+    grown = np.exp(scores - scores.max())
+    return grown / grown.sum()
