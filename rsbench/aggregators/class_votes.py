@@ -3,12 +3,13 @@
 import functools
 import logging
 from dataclasses import dataclass
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 
 from rsbench.core.components import Aggregator
 from rsbench.core.data import positions
+from rsbench.core.sparse import SparseVotes, by_class, dense, row_numbers
 from rsbench.core.told import Told
 from rsbench.errors import UserError, check_positive
 
@@ -127,8 +128,22 @@ class ClassVotes(Aggregator):
             return self._by_the_teacher(self._groups(y))
         return self._by_those_seen(np.asarray(Z), self._groups(y))
 
+    def relevance_on(self, X: Any, Z: SparseVotes, y: np.ndarray) -> np.ndarray:
+        """Return relevance of the features that sparse rows have."""
+        rows = row_numbers(X)
+        if self.scope == "teacher":
+            of_classes, codes = self._of_the_teacher(self._groups(y))
+            return of_classes[codes[rows], X.indices]
+        votes = dense(Z, type(self).__name__)
+        return self._by_those_seen(votes, self._groups(y))[rows, X.indices]
+
     def _by_the_teacher(self, y: np.ndarray) -> np.ndarray:
         """Return each sample's class's row."""
+        rows, codes = self._of_the_teacher(y)
+        return rows[codes]
+
+    def _of_the_teacher(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return each class's row, and the class of each sample."""
         if self.pool_ is None:
             raise UserError(
                 f"{type(self).__name__}: scope=teacher needs fit before relevance"
@@ -139,7 +154,7 @@ class ClassVotes(Aggregator):
                 f"y holds {y[unknown][0]}, a class that was not among the votes "
                 "given to fit"
             )
-        return self._class_rows(self.pool_)[codes]
+        return self._class_rows(self.pool_), codes
 
     def _by_those_seen(self, Z: np.ndarray, y: np.ndarray) -> np.ndarray:
         """Return rows by what had been counted once each sample had passed."""
@@ -195,11 +210,10 @@ class ClassVotes(Aggregator):
         raise NotImplementedError
 
 
-def _count(
-    Z: np.ndarray, y: np.ndarray, before: VoteCounts | None = None
-) -> VoteCounts:
+def _count(Z: Any, y: np.ndarray, before: VoteCounts | None = None) -> VoteCounts:
     """Return the counts of these samples, and of those counted before."""
-    Z = np.asarray(Z)
+    if not isinstance(Z, SparseVotes):
+        Z = np.asarray(Z)
     present = np.unique(y)
     classes = present
     if before is not None:
@@ -210,6 +224,11 @@ def _count(
         known, _ = positions(before.classes, classes)
         votes[known] = before.votes
         samples[known] = before.samples
+    if isinstance(Z, SparseVotes):
+        codes, _ = positions(y[Z.asked], classes)
+        votes += by_class(Z[Z.asked].matrix, codes, len(classes))
+        samples += np.bincount(codes, minlength=len(classes))[:, None]
+        return VoteCounts(classes, votes, samples)
     given, possible = _given_and_possible(Z)
     # Sorted by class, so that each class's rows are summed in one go.
     order = np.argsort(y, kind="stable")

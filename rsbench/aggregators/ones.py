@@ -1,6 +1,6 @@
 """No relevance: what a rich learner does without its annotations."""
 
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -24,3 +24,7 @@ class Ones(Aggregator):
     def relevance(self, Z: np.ndarray, y: np.ndarray) -> np.ndarray:
         """Return ones in the shape of the votes."""
         return np.ones(np.shape(Z))
+
+    def relevance_on(self, X: Any, Z: Any, y: np.ndarray) -> np.ndarray:
+        """Return a one for each value that sparse features store."""
+        return np.ones(X.nnz)

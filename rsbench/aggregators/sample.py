@@ -1,10 +1,11 @@
 """Relevance from each sample's own annotation."""
 
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
 from rsbench.core.components import Aggregator
+from rsbench.core.sparse import SparseVotes, row_numbers, values_at
 from rsbench.errors import check_positive
 
 
@@ -55,4 +56,12 @@ class Sample(Aggregator):
         R = self.irrelevant + span * np.nan_to_num(votes)
         # Not even asked: a row of `irrelevant` would call all of it irrelevant.
         R[np.isnan(votes).all(axis=1)] = 1.0
+        return R
+
+    def relevance_on(self, X: Any, Z: SparseVotes, y: np.ndarray) -> np.ndarray:
+        """Return relevance of the features that sparse rows have, from their votes."""
+        votes = values_at(Z.matrix, X).astype(np.float64)
+        span = self.relevant - self.irrelevant
+        R = self.irrelevant + span * votes
+        R[~Z.asked[row_numbers(X)]] = 1.0
         return R

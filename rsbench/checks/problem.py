@@ -1,6 +1,7 @@
 """Small problems to try components on."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -11,6 +12,8 @@ from rsbench.core.seeds import stream
 @dataclass(frozen=True)
 class Problem:
     """Samples of a few classes around a point each, with annotations.
+
+    `make_problem` gives dense arrays; those of sparse rows are what a run would give.
 
     Attributes
     ----------
@@ -28,10 +31,10 @@ class Problem:
         Samples of other classes, with labels and votes.
     """
 
-    X: np.ndarray
+    X: Any
     y: np.ndarray
-    Z: np.ndarray
-    R: np.ndarray
+    Z: Any
+    R: Any
     classes: np.ndarray
     background: Background
 

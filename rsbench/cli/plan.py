@@ -28,11 +28,15 @@ class Job:
 
 @dataclass(frozen=True)
 class LeftOut:
-    """A control that a sweep leaves out for a method, and why."""
+    """A control that a sweep leaves out for a method, and why.
+
+    `is_repeated` tells that another job of the sweep computes the same.
+    """
 
     method: str
     control: str
     reason: str
+    is_repeated: bool = False
 
 
 def plan(
@@ -114,7 +118,8 @@ class _Controls:
             return found
         computed = essence(self._loaded, found)
         if computed in self._computed:
-            return LeftOut(*asked, "another job of the sweep is the same")
+            reason = "another job of the sweep is the same"
+            return LeftOut(*asked, reason, is_repeated=True)
         self._computed.add(computed)
         return Job(words, found)
 
@@ -173,6 +178,9 @@ def note_left_out(left_out: list[LeftOut]) -> None:
     """Say once which controls a sweep leaves out."""
     methods: dict[str, list[str]] = {}
     for each in left_out:
+        # It is run all the same, as the other job.
+        if each.is_repeated:
+            continue
         methods.setdefault(each.control, []).append(each.method)
     parts = []
     for control, names in methods.items():

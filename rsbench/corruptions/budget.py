@@ -1,8 +1,13 @@
 """Fewer annotations: how much supervision is enough?"""
 
+from typing import Any
+
 import numpy as np
 
 from rsbench.core.components import Corruption
+from rsbench.core.data import rows_at_once
+from rsbench.core.evaluation import stack
+from rsbench.core.sparse import SparseVotes, as_csr
 from rsbench.corruptions.shares import check_share
 from rsbench.errors import UserError
 
@@ -27,6 +32,8 @@ class Budget(Corruption):
     1
     """
 
+    takes_sparse = True
+
     def __init__(self, marks: int | None = None, samples: float = 1.0):
         self.marks = marks
         self.samples = samples
@@ -37,8 +44,10 @@ class Budget(Corruption):
             raise UserError(f"annotation.marks={self.marks}, expected 1 or more")
         check_share(self, "samples")
 
-    def __call__(self, Z: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    def __call__(self, Z: Any, rng: np.random.Generator) -> Any:
         """Return the votes within the budget; what was not given stays so."""
+        if isinstance(Z, SparseVotes):
+            return self._sparse(Z, rng)
         # Both are always drawn, so that `samples` picks the same ones for all `marks`.
         luck = rng.random(Z.shape)
         drawn = rng.random(len(Z))
@@ -50,6 +59,23 @@ class Budget(Corruption):
             return Z
         annotated = (drawn < self.samples)[:, None]  # a column: whole samples
         return np.where(annotated, Z, np.float32(np.nan))
+
+    def _sparse(self, Z: SparseVotes, rng: np.random.Generator) -> SparseVotes:
+        """Return sparse votes within the budget: the same marks as of dense ones."""
+        n, d = Z.shape
+        parts = []
+        # Some rows at a time: luck is drawn for every feature of every sample.
+        size = rows_at_once(8 * d)
+        for start in range(0, n, size):
+            part = Z.matrix[start : start + size]
+            luck = rng.random(part.shape)
+            if self.marks is not None:
+                votes = part.toarray()
+                kept = _ranks(votes, luck) < self.marks
+                part = as_csr(np.where(kept, votes, np.zeros((), votes.dtype)))
+            parts.append(part)
+        drawn = rng.random(n)
+        return SparseVotes(stack(parts), Z.asked & (drawn < self.samples))
 
 
 def _ranks(Z: np.ndarray, luck: np.ndarray) -> np.ndarray:

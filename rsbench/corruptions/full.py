@@ -1,5 +1,7 @@
 """Annotations as they are."""
 
+from typing import Any
+
 import numpy as np
 
 from rsbench.core.components import Corruption
@@ -10,7 +12,8 @@ class Full(Corruption):
 
     # So that votes of a large data set can stay on disk.
     changes_votes = False
+    takes_sparse = True
 
-    def __call__(self, Z: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    def __call__(self, Z: Any, rng: np.random.Generator) -> Any:
         """Return the votes themselves."""
         return Z

@@ -1,5 +1,7 @@
 """Annotations of other samples: is it the marks, or only that there are some?"""
 
+from typing import Any
+
 import numpy as np
 
 from rsbench.core.components import Corruption
@@ -12,7 +14,9 @@ class Shuffled(Corruption):
     marked together, stays the same; what is lost is whom the marks were about.
     """
 
-    def __call__(self, Z: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    takes_sparse = True
+
+    def __call__(self, Z: Any, rng: np.random.Generator) -> Any:
         """Return the rows of votes in random order."""
         return Z[rng.permutation(len(Z))]
 
@@ -24,13 +28,15 @@ class ShuffledWithinClass(Corruption):
     is a sample's own why, and what is left is a description of its class.
     """
 
+    takes_sparse = True
+
     def __call__(  # type: ignore[override]  # it names `y`, and so is given it
-        self, Z: np.ndarray, rng: np.random.Generator, y: np.ndarray
-    ) -> np.ndarray:
+        self, Z: Any, rng: np.random.Generator, y: np.ndarray
+    ) -> Any:
         """Return the rows of votes in random order, each still in its class."""
         # Both orders are by class: rows of one class stand in the same places.
         in_order = np.argsort(y, kind="stable")
         at_random = np.lexsort((rng.random(len(y)), y))
-        dealt = np.empty_like(Z)
-        dealt[in_order] = Z[at_random]
-        return dealt
+        source = np.empty(len(y), int)
+        source[in_order] = at_random
+        return Z[source]

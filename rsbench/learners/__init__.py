@@ -10,6 +10,8 @@ from rsbench.learners.linear import LinearLearner, RelevanceLearner
 from rsbench.learners.logistic import Logistic
 from rsbench.learners.naive_bayes import NaiveBayes
 from rsbench.learners.ncm import NCM
+from rsbench.learners.negatives import hardest_negative
+from rsbench.learners.one_by_one import OneByOne
 from rsbench.learners.passive_aggressive import (
     Ellipsotron,
     FeatureScaling,
@@ -35,6 +37,7 @@ __all__ = [
     "LinearLearner",
     "Logistic",
     "NaiveBayes",
+    "OneByOne",
     "PassiveAggressive",
     "RanPAC",
     "RelevanceLearner",
@@ -43,6 +46,7 @@ __all__ = [
     "SVMFFBatch",
     "Sklearn",
     "Softmax",
+    "hardest_negative",
 ]
 
 

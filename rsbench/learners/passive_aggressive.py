@@ -45,6 +45,7 @@ class PassiveAggressive(LinearLearner):
 
     # A margin of one is what every step asks for, so that losses can be compared.
     score_scale = "hinge"
+    grid: ClassVar = {"C": (0.001, 0.01, 0.1, 1.0)}
 
     def __init__(self, C: float = 1.0, variant: Variant = "pa2"):
         self.C = C

@@ -242,6 +242,8 @@ class SVMFFBatch(_SharedScale, BatchLearner):
     Poulis & Dasgupta, "Learning with Feature Feedback", AISTATS 2017.
     """
 
+    grid: ClassVar = {"C": (0.001, 0.01, 0.1, 1.0)}
+
     coef_: np.ndarray
     intercept_: np.ndarray
 

@@ -10,12 +10,19 @@ from rsbench import hookimpl
 from rsbench.preprocessors.center import Center
 from rsbench.preprocessors.identity import Identity
 from rsbench.preprocessors.l2 import L2
+from rsbench.preprocessors.scale import Scale
 from rsbench.preprocessors.standardize import Standardize
 
-__all__ = ["L2", "Center", "Identity", "Standardize"]
+__all__ = ["L2", "Center", "Identity", "Scale", "Standardize"]
 
 
 @hookimpl
 def rsbench_preprocessors() -> dict[str, type]:
     """Offer them under the names that configs use."""
-    return {"none": Identity, "center": Center, "standardize": Standardize, "l2": L2}
+    return {
+        "none": Identity,
+        "center": Center,
+        "standardize": Standardize,
+        "scale": Scale,
+        "l2": L2,
+    }

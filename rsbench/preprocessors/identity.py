@@ -16,6 +16,8 @@ class Identity(Preprocessor):
         Without effect: nothing is fitted.
     """
 
+    takes_sparse = True
+
     def __init__(self, fit_on: Literal["background", "seen"] = "background"):
         self.fit_on = fit_on
 

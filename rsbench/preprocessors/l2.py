@@ -1,10 +1,11 @@
 """Samples of length one."""
 
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from rsbench.core.components import Preprocessor
+from rsbench.core.sparse import is_sparse, row_numbers, with_values
 
 
 class L2(Preprocessor):
@@ -23,11 +24,18 @@ class L2(Preprocessor):
            [0. , 0. ]])
     """
 
+    takes_sparse = True
+
     def __init__(self, fit_on: Literal["background", "seen"] = "background"):
         self.fit_on = fit_on
 
-    def transform(self, X: np.ndarray) -> np.ndarray:
+    def transform(self, X: Any) -> Any:
         """Return the samples divided by their norms."""
+        if is_sparse(X):
+            rows = row_numbers(X)
+            squares = np.bincount(rows, np.square(X.data), minlength=X.shape[0])
+            norms = np.sqrt(np.where(squares > 0, squares, 1.0)).astype(X.dtype)
+            return with_values(X, X.data / norms[rows])
         norm = np.linalg.norm(X, axis=1, keepdims=True)
         # A sample of zeros has no direction, and would become NaN.
         return X / np.where(norm > 0, norm, 1)

@@ -49,6 +49,7 @@ _SCORES = {
     "none": "raw",
     "center": "centred",
     "standardize": "standardised",
+    "scale": "scaled",
     "l2": "normalised",
     "tuned": "the best",
 }

@@ -6,7 +6,16 @@ from typing import Any
 from rsbench.report.collect import Group, groups
 from rsbench.report.labels import changed_for_all, is_simulated
 from rsbench.report.pairs import Judged, judged
-from rsbench.report.table import TABLED, about, by_track, footnotes, names, results
+from rsbench.report.table import (
+    NOT_IN_THE_PAPER,
+    TABLED,
+    about,
+    by_track,
+    footnotes,
+    line_after,
+    names,
+    results,
+)
 from rsbench.store.record import Run
 
 #: What LaTeX would take for something else than text.
@@ -126,7 +135,12 @@ def _write(columns: _Columns, n_names: int, runs: Sequence[Run]) -> str:
         " & ".join(columns.titles) + r" \\",
         r"\midrule",
     ]
-    for row in zip(*columns.cells, strict=True):
+    line = line_after(runs)
+    for i, row in enumerate(zip(*columns.cells, strict=True)):
+        if i == line:
+            width = len(columns.titles)
+            note = rf"\multicolumn{{{width}}}{{l}}{{\emph{{{NOT_IN_THE_PAPER}}}}} \\"
+            lines += [r"\midrule", note]
         lines.append(" & ".join(row) + r" \\")
     caption = " ".join([about(runs), *changed_for_all(runs), *footnotes(runs)])
     lines += [

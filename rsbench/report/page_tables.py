@@ -32,6 +32,7 @@ from rsbench.report.pairs import (
     worth_text,
     worth_title,
 )
+from rsbench.report.paper import not_in_the_paper
 from rsbench.report.table import (
     TABLED,
     TUNED,
@@ -222,6 +223,13 @@ def _track(group: Group, track: Track, runs: Sequence[Run]) -> Table:
         f"lowest at {judged_step} first. Rank: the places a method may have in this "
         "track."
     )
+    below = not_in_the_paper([run.info for run in group.runs])
+    others = []
+    for run, is_other in zip(group.runs, below, strict=True):
+        if is_other and run in runs:
+            others.append(run.info.method)
+    if others:
+        caption = f"{caption} Not in the paper: {', '.join(in_order(others))}."
     text = 1 + len(about.columns)
     return Table(["rank", *columns], rows, caption, text=text, minor=1)
 

@@ -19,6 +19,7 @@ from rsbench.report.table import (
     TUNED,
     by_track,
     is_tuned,
+    line_after,
     markdown,
     names,
     tuned_apart,
@@ -209,7 +210,7 @@ def _judged_table(members: Sequence[Run], shown: Claims) -> list[str]:
         table["95 % interval"] = [each.interval for each in cells]
         table["p"] = [each.p for each in cells]
         table[worth_title(shown)] = [each.worth for each in cells]
-    return markdown(table, left)
+    return markdown(table, left, line_after(runs))
 
 
 def notes(group: Group) -> list[str]:

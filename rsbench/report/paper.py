@@ -5,6 +5,8 @@ tables of Visotsky, Atzmon and Chechik, "Few-Shot Learning with Per-Sample Rich
 Supervision", 2019.
 """
 
+from collections.abc import Sequence
+
 from rsbench.store.run_info import RunInfo
 from rsbench.store.settings import keep_the_papers
 
@@ -70,6 +72,21 @@ def published(info: RunInfo, measure: str, step: int) -> float | None:
     if measure == "cumulative_error":
         figures = errors
     return figures[STEPS.index(step)]
+
+
+def not_in_the_paper(infos: Sequence[RunInfo]) -> list[bool]:
+    """Tell of each run whether it stands below the paper's rows, as none of them.
+
+    That is a method that the paper's table of the experiment does not have. Where no
+    run is of the paper's tables, there is nothing to tell apart.
+    """
+    found = []
+    for info in infos:
+        rows = TABLES.get(info.experiment or "")
+        found.append(rows is not None and info.method not in rows)
+    if all(found):
+        return [False] * len(found)
+    return found
 
 
 def error_at_10(info: RunInfo) -> float | None:

@@ -21,7 +21,7 @@ from rsbench.report.labels import (
     told_text,
     varying,
 )
-from rsbench.report.paper import CLASSES, published
+from rsbench.report.paper import CLASSES, not_in_the_paper, published
 from rsbench.store.record import Run
 
 if TYPE_CHECKING:  # takes half a second to import
@@ -30,6 +30,9 @@ if TYPE_CHECKING:  # takes half a second to import
 
 #: What tables of tuned runs are called.
 TUNED = "Tuned on held-out classes"
+
+#: What stands between the paper's rows and others.
+NOT_IN_THE_PAPER = "not in the paper"
 
 
 @dataclass(frozen=True)
@@ -164,8 +167,23 @@ def _peers(runs: Sequence[Run], shown: Tabled) -> list[float]:
 
 
 def by_track(runs: Sequence[Run]) -> list[Run]:
-    """Return runs by what they were told, in their order otherwise."""
-    return sorted(runs, key=lambda run: run.info.track.order)
+    """Return runs by what they were told, in their order otherwise.
+
+    Rows that the paper's table does not have come after those that it has.
+    """
+    below = dict(zip(runs, not_in_the_paper([run.info for run in runs]), strict=True))
+    return sorted(runs, key=lambda run: (below[run], run.info.track.order))
+
+
+def line_after(runs: Sequence[Run]) -> int | None:
+    """Return how many rows stand above those that are not in the paper.
+
+    None where no line is needed.
+    """
+    below = not_in_the_paper([run.info for run in runs])
+    if not any(below):
+        return None
+    return below.index(True)
 
 
 def _with_error(mean: float, error: float, digits: int) -> str:
@@ -305,19 +323,35 @@ def _markdown_table(runs: Sequence[Run], shown: Tabled) -> list[str]:
                 else:
                     cited.append(f"{figure:g}")
             table[f"paper @{step}"] = cited
-    return markdown(table.rename(columns={"method": shown.title}), left)
+    table = table.rename(columns={"method": shown.title})
+    return markdown(table, left, line_after(runs))
 
 
-def markdown(table: "pd.DataFrame", left: int) -> list[str]:
+def markdown(
+    table: "pd.DataFrame", left: int, line_after: int | None = None
+) -> list[str]:
     """Return a data frame as an aligned Markdown table, a line each.
 
-    The first `left` columns are text, the others numbers. (pandas' own needs a package
-    more, and breaks names with a | or a new line in them.)
+    (pandas' own needs a package more, and breaks names with a | or a new line in them.)
+
+    Parameters
+    ----------
+    table : DataFrame
+        The cells.
+    left : int
+        So many of the first columns are text, the others numbers.
+    line_after : int, optional
+        Below so many rows a line says that the others are not in the paper.
     """
     columns = []
     for j, title in enumerate(table.columns):
         # By position: two columns may have one name.
         cells = [_one_line(str(cell)) for cell in (title, *table.iloc[:, j])]
+        if line_after is not None:
+            between = ""
+            if j == 0:
+                between = f"*{NOT_IN_THE_PAPER}*"
+            cells.insert(1 + line_after, between)
         width = max(2, *map(len, cells))  # a ruler of Markdown's has two signs at least
         if j < left:
             pad = str.ljust

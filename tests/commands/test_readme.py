@@ -52,11 +52,11 @@ def test_the_example_with_relevance_runs(rng):
 
 def test_readme_shows_the_plugin_that_is_there():
     (block,) = python_blocks("A plugin")
-    assert block == (ROOT / "plugins" / "perceptron.py").read_text()
+    assert block == (ROOT / "plugins" / "marked_perceptron.py").read_text()
 
 
 def test_the_example_plugin_runs(rsbench):
     folder = {"RSBENCH_PLUGINS": str(ROOT / "plugins")}
-    done = rsbench("method=perceptron", "tracking=none", *SMALL, env=folder)
+    done = rsbench("method=marked_perceptron", "tracking=none", *SMALL, env=folder)
     assert done.returncode == 0, done.stderr
-    assert "| perceptron " in done.stdout
+    assert "| marked_perceptron " in done.stdout

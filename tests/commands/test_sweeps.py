@@ -107,7 +107,7 @@ def test_results_of_other_plugins_survive_an_edit(tmp_path):
     shutil.copytree(ROOT / "tests" / "dawdler", plugins)
     env = {"RSBENCH_PLUGINS": str(plugins)}
     dawdle(tmp_path, **env)
-    shutil.copy(ROOT / "plugins" / "perceptron.py", plugins)
+    shutil.copy(ROOT / "plugins" / "marked_perceptron.py", plugins)
     dawdle(tmp_path, **env)
     assert diary(tmp_path) == {1: 2}
     with open(plugins / "dawdler.py", "a") as file:

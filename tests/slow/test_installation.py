@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -30,12 +31,9 @@ def build_wheel(project, folder):
     return folder / "site"
 
 
-def test_the_example_package_works_from_its_wheel(rsbench, tmp_path):
-    import shutil
-
-    project = shutil.copytree(
-        ROOT / "plugins" / "rsbench-example", tmp_path / "project"
-    )
+def installed(package, tmp_path):
+    """Build a package's wheel, run its tests against it, and return where it is."""
+    project = shutil.copytree(ROOT / "plugins" / package, tmp_path / "project")
     (tmp_path / "wheel").mkdir()
     site = build_wheel(project, tmp_path / "wheel")
     environment = {"PYTHONPATH": str(site)}
@@ -58,6 +56,22 @@ def test_the_example_package_works_from_its_wheel(rsbench, tmp_path):
         text=True,
     )
     assert done.returncode == 0 and " passed" in done.stdout, done.stdout + done.stderr
+    return environment
+
+
+def test_the_classic_learners_work_from_their_wheel(rsbench, tmp_path):
+    environment = installed("rsbench-classics", tmp_path)
+    methods = "method=lean,perceptron,ballseptron,arow,scw,coin_betting"
+    done = rsbench("-m", methods, "tracking=none", *SMALL, env=environment)
+    assert done.returncode == 0 and "| coin_betting " in done.stdout, done.stderr
+    # Beside the checkout's own dropped-in files, none of which has their names.
+    both = {**environment, "RSBENCH_PLUGINS": str(ROOT / "plugins")}
+    listing = rsbench("plugins", env=both)
+    assert "broken" not in listing.stdout + listing.stderr
+
+
+def test_the_example_package_works_from_its_wheel(rsbench, tmp_path):
+    environment = installed("rsbench-example", tmp_path)
     listing = rsbench("plugins", env=environment).stdout
     assert re.search(
         r"learner +prototypes +rsbench-example 0.1.0 +prior: float = 1.0", listing

@@ -4,7 +4,7 @@ from rsbench import hookimpl
 from rsbench.learners import RelevanceLearner
 
 
-class Perceptron(RelevanceLearner):
+class MarkedPerceptron(RelevanceLearner):
     """Steps of a fixed length whenever the margin is below one.
 
     Parameters
@@ -25,4 +25,4 @@ class Perceptron(RelevanceLearner):
 
 @hookimpl
 def rsbench_learners():
-    return {"perceptron": Perceptron}
+    return {"marked_perceptron": MarkedPerceptron}
