@@ -30,13 +30,14 @@ class Job:
 class LeftOut:
     """A control that a sweep leaves out for a method, and why.
 
-    `is_repeated` tells that another job of the sweep computes the same.
+    `is_there` tells that the sweep has the method under that control all the same, as
+    with a preprocessor that is tuned, whichever one the job names.
     """
 
     method: str
     control: str
     reason: str
-    is_repeated: bool = False
+    is_there: bool = False
 
 
 def plan(
@@ -96,8 +97,8 @@ class _Controls:
         self._compose = compose
         #: Configs without a control, by their words: each is composed once.
         self._without: dict[tuple[str, ...], DictConfig] = {}
-        #: What the jobs planned so far compute.
-        self._computed: set[str] = set()
+        #: What the jobs planned so far compute, and under which control.
+        self._computed: dict[str, Controlled] = {}
 
     def apply(self, chosen: dict[str, str]) -> Job | LeftOut:
         """Return the job with these values, or why it is left out."""
@@ -108,10 +109,10 @@ class _Controls:
         if control == NONE or uncontrolled not in self._without:
             self._without[uncontrolled] = self._compose(list(uncontrolled))
         without = self._without[uncontrolled]
-        if control == NONE:
-            self._computed.add(essence(self._loaded, without))
-            return Job(words, without)
         asked = Controlled(chosen.get("method") or without.learner.name, control)
+        if control == NONE:
+            self._computed[essence(self._loaded, without)] = asked
+            return Job(words, without)
         given = "annotation" in chosen
         found = under_control(self._loaded, without, asked, words, given, self._compose)
         if isinstance(found, LeftOut):
@@ -119,8 +120,9 @@ class _Controls:
         computed = essence(self._loaded, found)
         if computed in self._computed:
             reason = "another job of the sweep is the same"
-            return LeftOut(*asked, reason, is_repeated=True)
-        self._computed.add(computed)
+            is_itself = self._computed[computed] == asked
+            return LeftOut(*asked, reason, is_itself)
+        self._computed[computed] = asked
         return Job(words, found)
 
 
@@ -178,8 +180,7 @@ def note_left_out(left_out: list[LeftOut]) -> None:
     """Say once which controls a sweep leaves out."""
     methods: dict[str, list[str]] = {}
     for each in left_out:
-        # It is run all the same, as the other job.
-        if each.is_repeated:
+        if each.is_there:
             continue
         methods.setdefault(each.control, []).append(each.method)
     parts = []

@@ -58,7 +58,6 @@ from rsbench.core.seeds import stream
 from rsbench.core.sparse import (
     SparseVotes,
     as_csr,
-    check_memory,
     dense,
     is_sparse,
     replace_rows,
@@ -376,7 +375,6 @@ def run_seed(
         learner.takes_sparse,
     )
     features = Features(data, setup.new("preprocessor"), setup.precision, learner)
-    _check_room(learner, features, data, len(order))
     prepare(learner, data, features, Z, y, pool, classes, corruption.is_absent)
     # Without weights there is no |w*|; and a learner that takes the votes themselves
     # has no relevance to put into the bound.
@@ -534,10 +532,9 @@ def _given(Z: Any, order: np.ndarray) -> dict[str, float]:
         The samples that are learned from.
     """
     if isinstance(Z, SparseVotes):
-        votes = Z[order]
-        annotated = int(votes.asked.sum())
-        marks = int((votes.matrix.data > 0).sum())
-        return _shares(annotated, marks, len(order))
+        annotated_rows = order[Z.asked[order]]
+        marks = int((Z.matrix[annotated_rows].data > 0).sum())
+        return _shares(len(annotated_rows), marks, len(order))
     annotated = 0
     marks = 0
     for block in in_blocks(order, 8 * Z.shape[1]):
@@ -646,25 +643,6 @@ def _replaced(Z: SparseVotes, pool: np.ndarray, votes: Any, whose: str) -> Spars
     asked = Z.asked.copy()
     asked[pool] = votes.asked
     return SparseVotes(replace_rows(Z.matrix, pool, votes.matrix), asked)
-
-
-def _check_room(learner: Any, features: Features, data: Data, learned: int) -> None:
-    """Raise an error if a batch learner would need more dense rows than there is room.
-
-    Parameters
-    ----------
-    learner : Learner
-        What learns.
-    features : Features
-        Gives it its rows.
-    data : Data
-        The data set.
-    learned : int
-        How many samples are learned from.
-    """
-    if learner.batch and is_sparse(data.X) and not features.stay_sparse:
-        why = f"{name_of(learner)} takes no sparse rows and keeps all of them"
-        check_memory(8 * learned * features.width, why)
 
 
 def _relabel(y: np.ndarray, used: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

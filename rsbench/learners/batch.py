@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from rsbench.core.evaluation import stack
+from rsbench.core.sparse import check_memory
 from rsbench.learners.base import Learner, below_the_others
 
 
@@ -95,6 +96,11 @@ class BatchLearner(Learner):
 
     def _keep(self, X: Any, y: np.ndarray) -> None:
         """Add checked samples to those seen so far."""
+        if isinstance(X, np.ndarray):
+            total = len(self.y_seen_) + len(y)
+            why = f"{type(self).__name__} keeps {total:,} samples of {X.shape[1]:,}"
+            # Twice: those so far, and with the new ones.
+            check_memory(2 * total * X.shape[1] * X.itemsize, f"{why} features")
         self.X_seen_ = stack([self.X_seen_, X])
         self.y_seen_ = np.concatenate([self.y_seen_, y])
 

@@ -1,17 +1,25 @@
 """Any classifier of scikit-learn's, by its name."""
 
 import functools
+import inspect
+import logging
 from typing import Any
 
 import numpy as np
 
 from rsbench.core.seeds import stream
+from rsbench.errors import first_line
 from rsbench.learners.batch import BatchLearner, few_samples_per_class
 from rsbench.learners.other_libraries import find, make, refused
 
 #: Its `partial_fit` adds a share of the largest variance *of the call's samples* to all
 #: variances, so that results depend on how a stream is cut: it is fitted anew.
 _CUT_MATTERS = ("GaussianNB",)
+
+#: With so many samples of each class, what refuses them would refuse any number.
+_MANY = 10
+
+log = logging.getLogger(__name__)
 
 
 @functools.cache
@@ -28,7 +36,8 @@ class Sklearn(BatchLearner):
     One that has `partial_fit` learns online; one that would shuffle or batch the
     samples of a call gets one sample a call. Any other is fitted anew, to all samples
     so far, at each step. Scores are its `decision_function`, or else `predict_proba`;
-    classes without samples come last.
+    classes without samples come last. Some cannot be fitted to one sample of each
+    class: until they can be, they have learned nothing, and all classes tie.
 
     Parameters
     ----------
@@ -43,8 +52,8 @@ class Sklearn(BatchLearner):
     Attributes
     ----------
     model_ : object
-        The fitted estimator; None while samples of one class alone are there, which
-        most cannot be fitted to.
+        The fitted estimator; None while there is none: with samples of one class alone,
+        which most cannot be fitted to, and while it refuses the few that there are.
 
     References
     ----------
@@ -126,20 +135,35 @@ class Sklearn(BatchLearner):
 
     def refit(self, X: Any, y: np.ndarray) -> None:
         """Fit to all samples so far."""
-        self.model_ = None
-        if len(np.unique(y)) < 2:
+        counts = np.bincount(y)
+        counts = counts[counts > 0]
+        if len(counts) < 2:
             return
-        self.model_ = self._new()
-        with few_samples_per_class():
-            self._try("fit", X, y)
+        model = self._new()
+        try:
+            with few_samples_per_class(), np.errstate(invalid="ignore"):
+                model.fit(X, y)
+                # Some take what they can be fitted to, and then cannot predict.
+                _scores(model, X[:1], self.estimator)
+        except ValueError as error:
+            # One that was fitted before, or has many samples, will not do so later.
+            if self.model_ is not None or counts.min() >= _MANY:
+                raise refused(f"scikit-learn's {model}", error) from None
+            _say_it_waits(str(model), len(y), first_line(error))
+            return
+        self.model_ = model
 
     def _init(self, n_classes: int, X: Any) -> None:
+        self.model_ = None
         if self.batch:
             super()._init(n_classes, X)
-        self.model_ = self._new()
+        else:
+            self.model_ = self._new()
 
     def _scores(self, X: Any) -> np.ndarray:
         if self.model_ is None:
+            if len(np.unique(self.y_seen_)) > 1:
+                return np.zeros((X.shape[0], len(self.classes_)))
             only = self.y_seen_[:1]
             return self._of_all_classes(np.ones((X.shape[0], 1)), only)
         try:
@@ -162,9 +186,20 @@ class Sklearn(BatchLearner):
         """Return an untrained estimator."""
         cls = self._class()
         own = {}
-        if "random_state" in cls().get_params(deep=False):
+        if "random_state" in inspect.signature(cls).parameters:
             own["random_state"] = self.random_state
         return make(cls, self.params, f"scikit-learn's {self.estimator}", **own)
+
+
+@functools.cache  # once, however many steps and seeds there are
+def _say_it_waits(model: str, n: int, cause: str) -> None:
+    log.warning(
+        "scikit-learn's %s cannot learn from %d samples yet (%s): until it can, all "
+        "classes tie",
+        model,
+        n,
+        cause,
+    )
 
 
 def _scores(model: Any, X: Any, name: str) -> np.ndarray:

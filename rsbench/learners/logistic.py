@@ -72,7 +72,12 @@ class Logistic(BatchLearner):
         scale = np.sqrt(np.square(X - mean).sum() / X.size)
         if scale == 0:  # samples are all the same, and weights do not matter
             scale = 1.0
-        model = LogisticRegression(C=1 / (self.alpha * d), tol=self.tol, max_iter=1000)
+        penalty = self.alpha * d
+        if len(known) == 2:
+            # Of two classes scikit-learn penalises the difference of their weights,
+            # whose square is twice what both have together.
+            penalty = penalty / 2
+        model = LogisticRegression(C=1 / penalty, tol=self.tol, max_iter=1000)
         with few_samples_per_class(), warnings.catch_warnings():
             # It stops where rounding lets it go no further.
             warnings.simplefilter("ignore", ConvergenceWarning)

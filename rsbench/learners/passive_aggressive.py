@@ -132,6 +132,7 @@ class FeatureScaling(RelevanceLearner, PassiveAggressive):
     """
 
     without: ClassVar = Lean
+    takes_sparse = True
 
     def score_vector(self, X: np.ndarray, R: np.ndarray) -> np.ndarray:
         if _is_one(R):
@@ -173,6 +174,7 @@ class Ellipsotron(RelevanceLearner, PassiveAggressive):
     """
 
     without: ClassVar = Lean
+    takes_sparse = True
 
     def step_vector(self, X: np.ndarray, R: np.ndarray) -> np.ndarray:
         if _is_one(R):

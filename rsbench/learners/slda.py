@@ -60,9 +60,10 @@ class SLDA(Learner):
     Attributes
     ----------
     coef_ : ndarray of shape (K, d)
-        S^-1 m_c.
+        S^-1 m_c, all less what the first sample has in place of m_c: scores then differ
+        by as much, and rounding is less.
     intercept_ : ndarray of shape (K,)
-        - m_c.S^-1 m_c / 2.
+        What goes with these weights.
     counts_ : ndarray of shape (K,)
         Samples of each class.
     shrinkage_ : float

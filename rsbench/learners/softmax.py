@@ -14,13 +14,14 @@ _TINY = 1e-300
 class Softmax(OneByOne):
     """Descend the cross-entropy of one sample after the other, by Adagrad.
 
-    With p the softmax of the scores W x + b, and e the one-hot target, each sample
-    gives the gradients g = (p - e) x^T of W and p - e of b, and moves every weight by
+    With p the softmax of the scores W x and e the one-hot target, each sample gives the
+    gradient g = (p - e) x^T, and moves every weight by
 
         w -= step g / sqrt(sum of all its g^2 so far)
 
     The step is relative, `rate` over the mean of |x|_1 so far: a first step changes a
-    score by about the rate, whatever the features' units.
+    score by about the rate, whatever the features' units. There is no intercept, which
+    changed nothing where it was tried.
 
     Parameters
     ----------
@@ -31,8 +32,6 @@ class Softmax(OneByOne):
     ----------
     coef_ : ndarray of shape (K, d)
         The weights W.
-    intercept_ : ndarray of shape (K,)
-        The constants b.
 
     References
     ----------
@@ -49,9 +48,7 @@ class Softmax(OneByOne):
     grid: ClassVar = {"rate": (0.3, 1.0, 3.0, 10.0)}
 
     coef_: np.ndarray
-    intercept_: np.ndarray
     squares_: np.ndarray
-    intercept_squares_: np.ndarray
     n_: int
     length_: float
 
@@ -65,8 +62,6 @@ class Softmax(OneByOne):
         d = X.shape[1]
         self.coef_ = by_feature(n_classes, d)
         self.squares_ = by_feature(n_classes, d)
-        self.intercept_ = np.zeros(n_classes)
-        self.intercept_squares_ = np.zeros(n_classes)
         self.n_ = 0
         self.length_ = 0.0
 
@@ -78,18 +73,16 @@ class Softmax(OneByOne):
             step = self.rate * self.n_ / self.length_
         weights = self.coef_.T
         squares = self.squares_.T
-        scores = x @ weights[features] + self.intercept_
+        scores = x @ weights[features]
         slope = _softmax(scores)
         slope[pos] -= 1.0
         gradient = np.multiply.outer(x, slope)
         squares[features] += gradient**2
         weights[features] -= step * gradient / np.sqrt(squares[features] + _TINY)
-        self.intercept_squares_ += slope**2
-        self.intercept_ -= step * slope / np.sqrt(self.intercept_squares_ + _TINY)
         return scores
 
     def _scores(self, X: Any) -> np.ndarray:
-        return X @ self.coef_.T + self.intercept_
+        return X @ self.coef_.T
 
 
 def _softmax(scores: np.ndarray) -> np.ndarray:

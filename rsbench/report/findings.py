@@ -24,6 +24,7 @@ from rsbench.report.claims import (
 from rsbench.report.comparisons import JUDGED_UNDER, Comparison, by_settings
 from rsbench.report.labels import (
     PER_CLASS,
+    and_list,
     brief,
     features_among,
     features_of,
@@ -363,7 +364,7 @@ def _counts(claims: Sequence[MethodClaim]) -> str:
             what = one
         if count:
             counted.append(f"{count} {what}")
-    return f" Of {len(claims)} rows of the tables, {_and(counted)}."
+    return f" Of {len(claims)} rows of the tables, {and_list(counted)}."
 
 
 def _about_worth(words: _Words, claim: MethodClaim, worth: Worth) -> str:
@@ -543,9 +544,9 @@ def _where_clear(own: Sequence[Run], shown: Claims, at: dict[Run, float]) -> str
             harms.append(brief(at[run]))
     told = ""
     if helps:
-        told = f"{told}; clearly better than its counterpart at {_and(helps)}"
+        told = f"{told}; clearly better than its counterpart at {and_list(helps)}"
     if harms:
-        told = f"{told}; clearly worse than its counterpart at {_and(harms)}"
+        told = f"{told}; clearly worse than its counterpart at {and_list(harms)}"
     if judged and not told:
         told = "; at none of them clearly better or worse than its counterpart"
     return told
@@ -724,10 +725,3 @@ def _equals(p: float) -> str:
 def _percent(run: Run) -> str:
     # The number and its sign stay on one line.
     return f"{100 * error_of(run):.1f}\N{NO-BREAK SPACE}%"
-
-
-def _and(words: Sequence[str]) -> str:
-    """Return words as a sentence lists them: "a", "a and b", "a, b and c"."""
-    if len(words) < 3:
-        return " and ".join(words)
-    return f"{', '.join(words[:-1])} and {words[-1]}"

@@ -234,6 +234,13 @@ def plural(n: int, word: str) -> str:
     return f"{n} {word}s"
 
 
+def and_list(words: Sequence[str]) -> str:
+    """Return words as a sentence lists them: "a", "a and b", "a, b and c"."""
+    if len(words) < 3:
+        return " and ".join(words)
+    return f"{', '.join(words[:-1])} and {words[-1]}"
+
+
 def repeats_text(run: Run) -> str:
     """Return what a run was repeated over, such as "3 draws of 5 seeds each"."""
     if run.n_draws == 1:

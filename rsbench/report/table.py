@@ -10,6 +10,7 @@ import numpy as np
 from rsbench.report.comparisons import JUDGED_UNDER, comparison_key
 from rsbench.report.labels import (
     NONE,
+    and_list,
     changed_for_all,
     data_details,
     data_label,
@@ -287,7 +288,23 @@ def footnotes(runs: Sequence[Run]) -> list[str]:
     scales = {run.info.score_scale for run in runs}
     if len(scales) > 1 or "" in scales:
         lines.append("Losses of learners on scales of their own are not ranked.")
-    return lines
+    return [*lines, *_taught_late(runs)]
+
+
+def _taught_late(runs: Sequence[Run]) -> list[str]:
+    """Return a line for learners that do not learn at every step.
+
+    Their cumulative errors are of what they knew before, and so rather too high.
+    """
+    lines = []
+    for run in runs:
+        if run.info.taught_at == "table":
+            steps = and_list([str(step) for step in run.info.table_steps])
+            lines.append(
+                f"{run.info.method} is taught only at the steps {steps}: in between it "
+                "predicts by what it knew, which adds to its cumulative error."
+            )
+    return in_order(lines)
 
 
 def _other_classes(runs: Sequence[Run]) -> list[str]:

@@ -18,7 +18,7 @@ from rsbench import __version__
 _PACKAGE = Path(__file__).resolve().parent.parent
 
 #: Libraries whose versions can change a number.
-_COMPUTE = ("numpy", "scipy", "torch", "scikit-learn")
+_COMPUTE = ("numpy", "scipy", "torch", "scikit-learn", "river")
 #: Libraries whose versions a record names.
 _VERSIONED = (*_COMPUTE, "hydra-core", "omegaconf", "mlflow", "pluggy")
 

@@ -88,7 +88,7 @@ from rsbench import Learner, hookimpl
 from rsbench.learners import RelevanceLearner
 
 
-class Ncm(Learner):
+class Nearest(Learner):
     '''The nearest class mean.'''
 
     def partial_fit(self, X, y, classes=None):
@@ -114,7 +114,7 @@ class Scaled(RelevanceLearner):
         return 0.1
 
 
-class Marked(Ncm):
+class Marked(Nearest):
     '''The nearest mean of what was marked; of all where nobody was asked.'''
 
     def partial_fit(self, X, y, classes=None, *, annotation):
@@ -124,7 +124,7 @@ class Marked(Ncm):
 
 @hookimpl
 def rsbench_learners():
-    return {"ncm": Ncm, "scaled": Scaled, "marked": Marked}
+    return {"nearest": Nearest, "scaled": Scaled, "marked": Marked}
 """
 
 
@@ -132,14 +132,14 @@ def test_each_strangers_method_is_judged_by_what_it_was_told(rsbench, tmp_path):
     """Whatever was not named lean was once rich supervision."""
     (tmp_path / "plugins").mkdir()
     (tmp_path / "plugins" / "strangers.py").write_text(STRANGERS)
-    methods = "method=lean,ncm,scaled,marked,class_soft"
+    methods = "method=lean,nearest,scaled,marked,class_soft"
     done = rsbench("-m", methods, "tracking=none", *SMALL, "seeds=4")
     assert done.returncode == 0, done.stderr
     (folder,) = (tmp_path / "outputs" / "sweeps").iterdir()
     told = frame(find_records(folder)).groupby("method")["told"].unique()
     assert {name: list(values) for name, values in told.items()} == {
         "lean": ["nothing"],
-        "ncm": ["nothing"],
+        "nearest": ["nothing"],
         "scaled": ["votes"],
         "marked": ["votes"],
         "class_soft": ["class votes"],
@@ -148,19 +148,19 @@ def test_each_strangers_method_is_judged_by_what_it_was_told(rsbench, tmp_path):
     with open(folder / "comparisons.csv", newline="") as lines:
         for row in csv.DictReader(lines):
             pairs[row["first"], row["second"]] = (row["family"], row["track"])
-    assert pairs["lean", "ncm"] == ("track", "nothing")
+    assert pairs["lean", "nearest"] == ("track", "nothing")
     assert pairs["scaled", "marked"] == ("track", "votes")
     assert pairs["scaled", "scaled without annotations"] == ("counterpart", "")
     assert pairs["marked", "marked without annotations"] == ("counterpart", "")
     assert pairs["class_soft", "lean"] == ("counterpart", "")
-    assert pairs["class_soft", "ncm"] == ("nothing", "class votes")
+    assert pairs["class_soft", "nearest"] == ("nothing", "class votes")
     page = (folder / "report.html").read_text()
     for text in (done.stdout, (folder / "table.md").read_text(), page):
         assert "class votes of 20 samples; 20 learned from" in text
         assert "The best method told votes, " in text
     for line in done.stdout.splitlines():
         if line.startswith(("- Annotations", "- Open for")):
-            assert "ncm" not in line
+            assert "nearest" not in line
 
 
 #: It counts the pool's votes, and says nothing of that.

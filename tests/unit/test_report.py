@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from rsbench.core.data import Drawn
-from rsbench.core.told import Told
+from rsbench.core.told import OfBackground, Told
 from rsbench.core.worth import Worth
 from rsbench.report import draw, make_comparisons, make_latex, make_tables
 from rsbench.report.claims import MethodClaim, Verdict
@@ -18,7 +18,7 @@ from rsbench.report.figure import against, against_samples, with_counterparts
 from rsbench.report.labels import swept_axis, varying
 from rsbench.report.page_tables import _price_cell
 from rsbench.report.paper import TABLES, published
-from rsbench.report.table import TABLED, results
+from rsbench.report.table import TABLED, by_track, line_after, results
 from rsbench.store.record import Run
 from rsbench.store.run_info import SplitSizes
 from tests import made_up
@@ -136,7 +136,7 @@ def test_preprocessor_and_whatever_else_varies_is_a_column():
 
 def test_controls_have_a_column_where_there_are_any():
     runs = [run(), run("mine"), run("mine", about={"control": "shuffled"})]
-    header, _, lean, mine, shuffled = make_tables(runs).splitlines()[2:7]
+    header, _, lean, line, mine, shuffled = make_tables(runs).splitlines()[2:8]
     assert [cell.strip() for cell in header.split("|")[1:5]] == [
         "cumulative error %",
         "control",
@@ -147,6 +147,47 @@ def test_controls_have_a_column_where_there_are_any():
     assert [cell.strip() for cell in shuffled.split("|")[1:3]] == ["mine", "shuffled"]
     assert "control" not in make_tables(runs[:2])
     assert "mine & shuffled &" in make_latex(runs)
+
+
+def test_a_line_stands_between_the_papers_rows_and_others():
+    runs = [
+        run("ncm", about={"told": Told.NOTHING}),
+        run(),
+        run("svm_ff"),
+        run("ellipsotron"),
+    ]
+    lines = [line for line in make_tables(runs).splitlines() if line.startswith("|")]
+    errors = lines[: len(lines) // 2]
+    first = [line.split("|")[1].strip() for line in errors]
+    # By track, above and below.
+    assert first[2:] == ["lean", "ellipsotron", "*not in the paper*", "ncm", "svm_ff"]
+    assert len({len(line) for line in errors}) == 1
+    assert line_after(by_track(runs)) == 2
+    # Where nothing is the paper's, there is nothing to tell apart.
+    for others in (
+        runs[:1],
+        [
+            run("ncm", about={"experiment": "cub_field"}),
+            run("lean", about={"experiment": "cub_field"}),
+        ],
+    ):
+        assert "not in the paper" not in make_tables(others)
+
+
+def test_methods_told_of_the_background_have_a_track_of_their_own():
+    told = {"told": Told.NOTHING, "told_background": OfBackground.LABELS}
+    runs = [
+        run("gaussian", about=told),
+        run("ridge", about={"told": Told.NOTHING}),
+        run("mine"),
+    ]
+    text = make_tables(runs)
+    tracks = [
+        line.split("|")[2].strip() for line in text.splitlines() if line.startswith("|")
+    ]
+    assert tracks[2:5] == ["nothing", "labels of the background", "votes"]
+    errors, _ = TABLED
+    assert results(runs, errors).best[20].tolist() == [False, False, False]
 
 
 def test_what_a_control_changes_is_no_column_of_its_own():
@@ -236,6 +277,8 @@ def test_latex_table_is_booktabs_with_the_lowest_of_each_track_in_bold():
     runs.append(run("50% & more_{a}", error=0.093))
     text = make_latex(runs)
     rows = [line for line in text.splitlines() if line.endswith(r"\\")]
+    note = r"\multicolumn{8}{l}{\emph{not in the paper}} \\"
+    assert rows.pop(3) == note
     assert len(rows) == 5
     assert len({row.count("&") - row.count(r"\&") for row in rows[1:]}) == 1
     # Told nothing, it has no peers to be better than.
