@@ -14,13 +14,17 @@ from typing import Any
 
 import commands
 import common
+import opponents
 import scale
+import sparse_rows
 import tools
 import updates
 
 PARTS = {
     "updates": updates.main,
     "tools": tools.main,
+    "opponents": opponents.main,
+    "sparse": sparse_rows.main,
     "scale": scale.main,
     "commands": commands.main,
 }

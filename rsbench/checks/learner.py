@@ -28,11 +28,14 @@ from rsbench.core.components import (
 )
 from rsbench.core.data import Background
 from rsbench.core.measures import margins
-from rsbench.core.preparation import asked_before, class_votes
+from rsbench.core.preparation import (
+    asked_before,
+    asks_for_background,
+    class_votes,
+)
 from rsbench.core.seeds import stream
 from rsbench.core.sparse import SparseVotes, as_csr, row_numbers, with_values
 from rsbench.core.supervision import rich_supervision
-from rsbench.core.told import OfBackground
 from rsbench.errors import UserError
 from rsbench.learners import LinearLearner
 
@@ -419,9 +422,8 @@ def new_learner(make: Make, problem: Problem) -> Any:
 
 def prepared(learner: Any, problem: Problem) -> Any:
     """Give a learner what it asks for before the stream, and return it."""
-    of_background = adopt(learner, Learner).of_background
     background: Background | None = problem.background
-    if of_background is OfBackground.NOTHING:
+    if not asks_for_background(adopt(learner, Learner)):
         background = None
     d = problem.X.shape[1]
     features = tuple(f"feature {j}" for j in range(d))

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from rsbench.core.sparse import is_sparse, row_numbers, with_values
+from rsbench.core.sparse import is_sparse, row_sums, with_values
 
 #: The bound is to hold with probability 1 - DELTA.
 DELTA = 0.05
@@ -79,6 +79,5 @@ def _scaled(X: Any, R: Any) -> Any:
 
 def _longest_row(X: Any) -> float:
     if is_sparse(X):
-        squares = np.bincount(row_numbers(X), weights=np.square(X.data))
-        return float(np.sqrt(squares.max(initial=0.0)))
+        return float(np.sqrt(row_sums(X, np.square(X.data)).max(initial=0.0)))
     return float(np.linalg.norm(X, axis=1).max())

@@ -258,9 +258,10 @@ class Learner(Component):
     #: Called once before the stream, with what it names: `background`, `class_votes`,
     #: `feature_names`, `concept_names`, `class_names`. That is what it is told.
     prepare: Callable[..., Any] | None = None
-    #: How much of the background `prepare` is given, as far as the data set has it. A
-    #: learner that needs less says so, and is told less.
-    of_background: OfBackground = OfBackground.ANNOTATIONS
+    #: How much of the background `prepare` is given, as far as the data set has it:
+    #: nothing, features, labels, annotations. One that needs less says so, and is told
+    #: less.
+    of_background: OfBackground | str = OfBackground.ANNOTATIONS
     #: By parameter, the values that fair tuning chooses from.
     grid: ClassVar[Mapping[str, Sequence[Any]]] = {}
     #: Learn as `partial_fit` does, and return each sample's margin before its update.

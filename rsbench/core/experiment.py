@@ -131,6 +131,7 @@ class Setup:
             adopt(getattr(self, kind), base)  # which names a missing method
             self.new(kind).check_params()
         self.told()
+        self.asks_for_background()  # which names what it cannot be given
         if self.precision not in PRECISIONS:
             expected = ", ".join(PRECISIONS)
             raise UserError(f"precision={self.precision!r}, expected {expected}")

@@ -51,9 +51,26 @@ def asked_before(learner: Any) -> dict[str, inspect.Parameter]:
     return asked
 
 
+def wanted_of_background(learner: Any) -> OfBackground:
+    """Return how much of the background a learner says it wants.
+
+    Raises
+    ------
+    UserError
+        If it says something else than a word of `OfBackground`.
+    """
+    try:
+        return OfBackground(learner.of_background)
+    except ValueError:
+        raise UserError(
+            f"{name_of(learner)}.of_background is {learner.of_background!r}, expected "
+            f"{', '.join(OfBackground)}"
+        ) from None
+
+
 def asks_for_background(learner: Any) -> bool:
     """Tell whether a learner asks for samples of other classes."""
-    wants_none = learner.of_background is OfBackground.NOTHING
+    wants_none = wanted_of_background(learner) is OfBackground.NOTHING
     return "background" in asked_before(learner) and not wants_none
 
 
@@ -66,7 +83,7 @@ def told_of_background(learner: Any, data: Data) -> OfBackground:
         there = OfBackground.LABELS
     if data.background_y is not None and data.background_Z is not None:
         there = OfBackground.ANNOTATIONS
-    return min(there, learner.of_background, key=lambda each: each.rank)
+    return min(there, wanted_of_background(learner), key=lambda each: each.rank)
 
 
 def told_names(learner: Any) -> tuple[str, ...]:
@@ -111,7 +128,7 @@ def prepare(
         if name == "background":
             found = _background(learner, data, features)
             is_optional = parameter.default is not parameter.empty
-            wants_none = learner.of_background is OfBackground.NOTHING
+            wants_none = not asks_for_background(learner)
             if found is None and not (is_optional or wants_none):
                 raise UserError(
                     f"{name_of(learner)} asks for samples of other classes, and the "

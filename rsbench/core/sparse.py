@@ -100,6 +100,16 @@ def row_numbers(matrix: Any) -> np.ndarray:
     return np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
 
 
+def row_sums(matrix: Any, values: np.ndarray) -> np.ndarray:
+    """Return sums over each row of values in the places that a CSR array has."""
+    sums = np.zeros(matrix.shape[0])
+    # A row that stores nothing has no place at which a sum could begin.
+    filled = np.flatnonzero(np.diff(matrix.indptr))
+    if len(filled):
+        sums[filled] = np.add.reduceat(values, matrix.indptr[filled])
+    return sums
+
+
 def values_at(matrix: Any, support: Any) -> np.ndarray:
     """Return a matrix's values in the places that another one has.
 

@@ -14,7 +14,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
-from rsbench.core.sparse import by_class, is_sparse
+from rsbench.core.sparse import by_class, is_sparse, row_sums
 from rsbench.errors import UserError
 from rsbench.learners.base import Learner, before_each, below_the_others, margins_of
 from rsbench.learners.one_by_one import by_feature
@@ -214,5 +214,5 @@ def _along_sparse(
 def _squares(X: Any) -> np.ndarray:
     """Return the squared norm of each sample."""
     if is_sparse(X):
-        return np.asarray(X.multiply(X).sum(axis=1)).ravel()
+        return row_sums(X, np.square(X.data, dtype=np.float64))
     return np.einsum("ij,ij->i", X, X)

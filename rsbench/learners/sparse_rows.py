@@ -1,7 +1,7 @@
 """The plain loop on sparse rows: only weights of features that a sample has are read.
 
 Weights are kept so that those of one feature lie together, one for each class: what a
-sample needs of them is then a few whole rows, taken out, moved and put back.
+sample needs of them to be scored is then a few whole rows.
 """
 
 from collections.abc import Callable
@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from rsbench.core.sparse import row_numbers
+from rsbench.core.sparse import row_sums
 from rsbench.learners.negatives import hardest_negative
 
 
@@ -44,36 +44,37 @@ def learn_sparse(
     ndarray of shape (n,)
         The true class's margin over the best other before each update, on X.
     """
-    by_feature = W.T
+    n_classes = len(W)
+    by_feature = np.ascontiguousarray(W.T)
+    one_after_the_other = by_feature.reshape(-1)
     indices = X.indices
+    # Where the weights of each stored value's feature begin.
+    places = indices.astype(np.int64) * n_classes
     predicts_scored = score is X.data
-    squared_norms = _row_sums(X, score.astype(np.float64) * step).tolist()
+    squared_norms = row_sums(X, score.astype(np.float64, copy=False) * step)
     starts = X.indptr.tolist()
     margins = []
-    for i, pos in enumerate(y.tolist()):
-        own = slice(starts[i], starts[i + 1])
-        features = indices[own]
-        weights = by_feature.take(features, axis=0)
-        neg, margin = hardest_negative(score[own].dot(weights), pos)
+    for pos, start, end, squared_norm in zip(
+        y.tolist(), starts[:-1], starts[1:], squared_norms.tolist(), strict=True
+    ):
+        weights = by_feature.take(indices[start:end], axis=0)
+        neg, margin = hardest_negative(score[start:end].dot(weights), pos)
         if predicts_scored:
             margins.append(margin)
         else:
-            margins.append(hardest_negative(X.data[own].dot(weights), pos)[1])
+            margins.append(hardest_negative(X.data[start:end].dot(weights), pos)[1])
         loss = 1.0 - margin
         if loss > 0:
-            change = step[own] * tau(loss, squared_norms[i])
-            weights[:, pos] += change
-            weights[:, neg] -= change
-            # A feature stands once in a row, so that nothing is written twice.
-            by_feature[features] = weights
+            change = step[start:end] * tau(loss, squared_norm)
+            at = places[start:end]
+            # A feature stands once in a row, so that nothing is added to twice.
+            one_after_the_other[at + pos] += change
+            one_after_the_other[at + neg] -= change
+    if not np.shares_memory(by_feature, W):
+        W[:] = by_feature.T
     return np.array(margins)
 
 
 def sparse_weights(n_classes: int, n_features: int, dtype: Any) -> np.ndarray:
     """Return weights of zero, (K, d), those of one feature next to each other."""
     return np.zeros((n_features, n_classes), dtype).T
-
-
-def _row_sums(X: Any, values: np.ndarray) -> np.ndarray:
-    """Return the sum of each row's values."""
-    return np.bincount(row_numbers(X), weights=values, minlength=X.shape[0])

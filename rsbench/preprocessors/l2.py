@@ -5,7 +5,7 @@ from typing import Any, Literal
 import numpy as np
 
 from rsbench.core.components import Preprocessor
-from rsbench.core.sparse import is_sparse, row_numbers, with_values
+from rsbench.core.sparse import is_sparse, row_numbers, row_sums, with_values
 
 
 class L2(Preprocessor):
@@ -32,10 +32,9 @@ class L2(Preprocessor):
     def transform(self, X: Any) -> Any:
         """Return the samples divided by their norms."""
         if is_sparse(X):
-            rows = row_numbers(X)
-            squares = np.bincount(rows, np.square(X.data), minlength=X.shape[0])
+            squares = row_sums(X, np.square(X.data))
             norms = np.sqrt(np.where(squares > 0, squares, 1.0)).astype(X.dtype)
-            return with_values(X, X.data / norms[rows])
+            return with_values(X, X.data / norms[row_numbers(X)])
         norm = np.linalg.norm(X, axis=1, keepdims=True)
         # A sample of zeros has no direction, and would become NaN.
         return X / np.where(norm > 0, norm, 1)

@@ -24,6 +24,18 @@ def test_the_documentation_shows_what_the_commands_print(rsbench, tmp_path):
     assert (tmp_path / "plugins" / "mine.py").read_text().strip() in page
 
 
+def test_the_documented_batch_learner_runs(rsbench, tmp_path):
+    page = (ROOT / "docs" / "plugins.md").read_text()
+    blocks = re.findall(r"```python\n(.*?)\n```", page, re.DOTALL)
+    (forest,) = [block for block in blocks if "class Forest" in block]
+    (tmp_path / "plugins").mkdir()
+    (tmp_path / "plugins" / "forest.py").write_text(forest + "\n")
+    checked = rsbench("check", "forest")
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+    done = rsbench("-m", "method=lean,forest", "tracking=none", *SMALL)
+    assert done.returncode == 0 and "| forest " in done.stdout, done.stderr
+
+
 def test_every_hook_is_documented():
     page = (ROOT / "docs" / "plugins.md").read_text()
     assert sorted(HOOKS) == sorted(kind.hook for kind in kinds.ALL)

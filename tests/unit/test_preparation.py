@@ -153,6 +153,22 @@ def test_what_nobody_can_give_is_named(prepare, message):
         setup(wrong()).check()
 
 
+def test_how_much_of_the_background_is_one_of_four_words(data):
+    class Vague(Lean):
+        of_background = "some"
+
+        def prepare(self, background):
+            pass
+
+    with pytest.raises(
+        UserError, match="of_background is 'some', expected nothing, feat"
+    ):
+        setup(Vague()).check()
+    Vague.of_background = "labels"
+    setup(Vague()).check()
+    assert setup(Vague()).track(data).background is OfBackground.LABELS
+
+
 def test_a_class_of_no_base_class_may_ask_too(data):
     class Plain:
         def prepare(self, background):
