@@ -17,7 +17,7 @@ _EXAMPLES = """\
 rsbench: online few-shot learning with rich supervision.
 
   python -m rsbench +experiment=cub
-      the paper's table on CUB; a sweep of seven methods over five seeds
+      the paper's table on CUB, and what labels alone do today
   python -m rsbench +experiment=cub method=lean,ellipsotron seeds=20
   python -m rsbench method=class_soft preprocessor=center learner.C=0.1
   python -m rsbench -m method=lean,ellipsotron learner.C=0.1,1,10

@@ -127,6 +127,11 @@ def _read(path: Path) -> dict[str, Any]:
 
 def _check_keys(arrays: dict[str, Any], path: Path) -> None:
     """Raise an error for arrays that are missing or unknown."""
+    if "X" not in arrays and {"format", "indptr"} <= arrays.keys():
+        raise UserError(
+            f"{path}: a single sparse array, as scipy.sparse.save_npz writes it; call "
+            "it X.npz, beside y.npy and Z.npy, and give dataset.path their folder"
+        )
     require_arrays(arrays, REQUIRED, path)
     # An optional array under a misspelt name would otherwise be passed over.
     known = REQUIRED + OPTIONAL

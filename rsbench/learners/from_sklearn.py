@@ -3,6 +3,7 @@
 import functools
 import inspect
 import logging
+import warnings
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,9 @@ _CUT_MATTERS = ("GaussianNB",)
 
 #: With so many samples of each class, what refuses them would refuse any number.
 _MANY = 10
+
+#: Estimators that were tried before, with their parameters.
+_TRIED: set[str] = set()
 
 log = logging.getLogger(__name__)
 
@@ -73,17 +77,22 @@ class Sklearn(BatchLearner):
         self.random_state = random_state
 
     def check_params(self) -> None:
+        model = self._new()
+        # Once for the same parameters: it may take a while, and each seed asks.
+        if repr(model) in _TRIED:
+            return
         # On samples that any classifier can learn from: what it refuses now it would
         # refuse after data were read, too.
-        rng = stream(0, "checks")
-        X = rng.random((40, 3))
+        X = stream(0, "checks").random((40, 3))
         y = np.arange(40) % 4
-        model = self._new()
         try:
-            model.fit(X, y)
-            _scores(model, X, self.estimator)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of samples that nobody will see
+                model.fit(X, y)
+                _scores(model, X, self.estimator)
         except (TypeError, ValueError) as error:
             raise refused(f"scikit-learn's {model}", error) from None
+        _TRIED.add(repr(model))
 
     @property
     def batch(self) -> bool:  # type: ignore[override]

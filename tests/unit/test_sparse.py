@@ -575,6 +575,14 @@ def test_another_format_of_scipys_is_named(tmp_path, words):
         Arrays(str(tmp_path)).load()
 
 
+def test_scipys_file_by_itself_is_told_where_to_go(tmp_path, words):
+    scipy.sparse.save_npz(tmp_path / "mine.npz", scipy.sparse.csr_array(words[0]))
+    with pytest.raises(
+        UserError, match=r"mine.npz: a single sparse array.*call it X.npz"
+    ):
+        Arrays(str(tmp_path / "mine.npz")).load()
+
+
 def test_a_run_from_python_takes_sparse_arrays(words):
     X, y, Z = words
     results = [
