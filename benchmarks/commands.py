@@ -109,7 +109,7 @@ def cub(repeats: int, folder: str) -> Part:
     )
     compute, whole = _compare(seconds)
     lines = [
-        *common.ratio_table(compute, f"`+experiment=cub`, 7 methods x {SEEDS} seeds"),
+        *common.ratio_table(compute, f"`+experiment=cub`, 9 methods x {SEEDS} seeds"),
         "",
         *common.ratio_table(whole, "`+experiment=cub`, whole commands"),
         "",

@@ -35,14 +35,18 @@ class Component:
     #: its own: a fast way to do what the class above did is a wrong way to do this.
     shortcuts: ClassVar[dict[str, tuple[str, ...]]] = {}
 
+    #: Shortcuts that call one method for all they do: a class that writes this method
+    #: has a shortcut of its own.
+    made_of: ClassVar[dict[str, str]] = {}
+
     #: By shortcut, the methods that it stood for when this class was made.
-    _stood_for: ClassVar[dict[str, tuple[Any, ...]]] = {}
+    _stood_for: ClassVar[dict[str, dict[str, Any]]] = {}
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         stood_for = {}
         for shortcut, methods in cls.shortcuts.items():
-            behaviour = tuple(getattr(cls, method, None) for method in methods)
+            behaviour = {method: getattr(cls, method, None) for method in methods}
             # A plugin that derives from Lean and overrides `partial_fit` would else be
             # run by Lean's `prequential`, and its own method never be called.
             if _is_inherited_past_a_change(cls, shortcut, behaviour):
@@ -86,7 +90,7 @@ class Component:
 
 
 def _is_inherited_past_a_change(
-    cls: type[Component], shortcut: str, behaviour: tuple[Any, ...]
+    cls: type[Component], shortcut: str, behaviour: dict[str, Any]
 ) -> bool:
     """Tell whether a class has a shortcut from one that does what it stands for else.
 
@@ -96,15 +100,18 @@ def _is_inherited_past_a_change(
         A new class.
     shortcut : str
         The name of the shortcut.
-    behaviour : tuple
-        The class's own methods that the shortcut stands for.
+    behaviour : dict
+        By name, the class's own methods that the shortcut stands for.
     """
-    if shortcut in vars(cls):
+    if shortcut in vars(cls) or cls.made_of.get(shortcut) in vars(cls):
         return False
+    inherited = getattr(cls, shortcut, None)
     for base in cls.__mro__[1:]:
-        if shortcut in vars(base):  # this is where the class has it from
-            stood_for = vars(base).get("_stood_for", {})
-            return stood_for.get(shortcut, behaviour) != behaviour
+        stood_for = vars(base).get("_stood_for", {})
+        # The nearest class that has it: this is what it stood for until now.
+        if shortcut in stood_for and getattr(base, shortcut, None) is inherited:
+            before = stood_for[shortcut]
+            return any(was is not behaviour.get(name) for name, was in before.items())
     return False
 
 

@@ -1,7 +1,7 @@
 """Built-in learners; each follows scikit-learn and works in a notebook on its own."""
 
 from rsbench import hookimpl
-from rsbench.learners.base import Learner
+from rsbench.learners.base import Learner, OnlineLearner
 from rsbench.learners.batch import BatchLearner
 from rsbench.learners.from_river import River
 from rsbench.learners.from_sklearn import Sklearn
@@ -38,6 +38,7 @@ __all__ = [
     "Logistic",
     "NaiveBayes",
     "OneByOne",
+    "OnlineLearner",
     "PassiveAggressive",
     "RanPAC",
     "RelevanceLearner",

@@ -6,7 +6,7 @@ input) goes to scikit-learn's own validation, imported on the spot, so that note
 get its exact behaviour.
 """
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -26,12 +26,13 @@ class Learner(Classifier, components.Learner):
 
     - `_init(n_classes, X)` makes the state of an untrained learner, in attributes
       whose names end in `_`; what `prepare` learned, if it has one, is in `prepared_`;
-    - `partial_fit` learns from samples, which `_continue` checks and encodes;
+    - `_learn(X, y)` learns from samples that were checked, labels as positions in
+      `classes_`;
     - `_scores(X)` returns one score per sample and class, (n, K).
 
-    `fit`, `predict`, `decision_function` and `score` follow from these. One that is
-    told more than labels names it in `partial_fit`, and in a `fit` of its own that
-    hands it to `_fit_anew`.
+    `fit`, `partial_fit`, `predict`, `decision_function` and `score` follow from these.
+    One that is told more than labels has a `partial_fit` of its own that names it, and
+    a `fit` that hands it to `_fit_anew`; `_continue` checks and encodes its samples.
 
     Attributes
     ----------
@@ -60,6 +61,29 @@ class Learner(Classifier, components.Learner):
             The learner itself.
         """
         return self._fit_anew(X, y)
+
+    def partial_fit(
+        self, X: np.ndarray, y: np.ndarray, classes: np.ndarray | None = None
+    ) -> Self:
+        """Learn from the samples, as if one at a time and in order.
+
+        Parameters
+        ----------
+        X : array of shape (n, d)
+            Features.
+        y : array of shape (n,)
+            Labels.
+        classes : array of shape (K,), optional
+            All labels there are; needed at the first call.
+
+        Returns
+        -------
+        Learner
+            The learner itself.
+        """
+        X, codes = self._continue(X, y, classes)
+        self._learn(X, codes)
+        return self
 
     def decision_function(self, X: np.ndarray) -> np.ndarray:
         """Return the score of each class, from features alone.
@@ -124,7 +148,11 @@ class Learner(Classifier, components.Learner):
     def _init(self, n_classes: int, X: np.ndarray) -> None:
         """Make the state of an untrained learner, if it has any."""
 
-    def _scores(self, X: np.ndarray) -> np.ndarray:
+    def _learn(self, X: Any, y: np.ndarray) -> Any:
+        """Learn from checked samples, labels as positions in `classes_`."""
+        raise NotImplementedError
+
+    def _scores(self, X: Any) -> np.ndarray:
         """Return scores of checked features, (n, K)."""
         raise NotImplementedError
 
@@ -303,6 +331,48 @@ class Learner(Classifier, components.Learner):
                 f"This {type(self).__name__} has not learned anything yet: "
                 "call fit or partial_fit."
             )
+
+
+class OnlineLearner(Learner):
+    """Know what it would have predicted of each sample, just before it was learned.
+
+    A subclass writes `_predict_and_learn(X, y)`, which learns as `_learn` would and
+    returns the margins from before; `_learn` too, where it can do without them faster.
+    """
+
+    shortcuts: ClassVar = {
+        **Learner.shortcuts,
+        "prequential": (
+            "partial_fit",
+            "decision_function",
+            "_scores",
+            "_learn",
+            "_predict_and_learn",
+        ),
+    }
+    made_of: ClassVar = {"prequential": "_predict_and_learn"}
+
+    def prequential(
+        self, X: np.ndarray, y: np.ndarray, classes: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Learn as `partial_fit` does; return the margin of each sample before it.
+
+        Parameters are those of `partial_fit`.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            The true class's score less the best other one's, just before the update.
+        """
+        X, codes = self._continue(X, y, classes)
+        return self._predict_and_learn(X, codes)
+
+    def _learn(self, X: Any, y: np.ndarray) -> None:
+        self._predict_and_learn(X, y)
+
+    def _predict_and_learn(self, X: Any, y: np.ndarray) -> np.ndarray:
+        """Learn from checked samples; return the margin of each before its update."""
+        raise NotImplementedError
 
 
 def margins_of(scores: np.ndarray, y: np.ndarray) -> np.ndarray:

@@ -3,7 +3,7 @@
 import contextlib
 import warnings
 from collections.abc import Iterator
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -65,29 +65,9 @@ class BatchLearner(Learner):
             "samples so far"
         )
 
-    def partial_fit(
-        self, X: np.ndarray, y: np.ndarray, classes: np.ndarray | None = None
-    ) -> Self:
-        """Add samples to those seen so far, and fit to all of them.
-
-        Parameters
-        ----------
-        X : array of shape (n, d)
-            Features.
-        y : array of shape (n,)
-            Labels.
-        classes : array of shape (K,), optional
-            All labels there are; needed at the first call.
-
-        Returns
-        -------
-        BatchLearner
-            The learner itself.
-        """
-        X, codes = self._continue(X, y, classes)
-        self._keep(X, codes)
+    def _learn(self, X: Any, y: np.ndarray) -> None:
+        self._keep(X, y)
         self.refit(self.X_seen_, self.y_seen_)
-        return self
 
     def _init(self, n_classes: int, X: Any) -> None:
         super()._init(n_classes, X)

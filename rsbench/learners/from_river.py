@@ -2,7 +2,7 @@
 
 import functools
 import inspect
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -89,29 +89,9 @@ class River(Learner):
                 f"river's {self.model} gives no probabilities, which scores are made of"
             ) from None
 
-    def partial_fit(
-        self, X: np.ndarray, y: np.ndarray, classes: np.ndarray | None = None
-    ) -> Self:
-        """Learn from the samples, one at a time and in order.
-
-        Parameters
-        ----------
-        X : array of shape (n, d)
-            Features.
-        y : array of shape (n,)
-            Labels.
-        classes : array of shape (K,), optional
-            All labels there are; needed at the first call.
-
-        Returns
-        -------
-        River
-            The learner itself.
-        """
-        X, codes = self._continue(X, y, classes)
-        for x, code in zip(X.tolist(), codes.tolist(), strict=True):
+    def _learn(self, X: np.ndarray, y: np.ndarray) -> None:
+        for x, code in zip(X.tolist(), y.tolist(), strict=True):
             self.model_.learn_one(dict(enumerate(x)), self._label(code))
-        return self
 
     def _init(self, n_classes: int, X: np.ndarray) -> None:
         self.model_ = self._new()

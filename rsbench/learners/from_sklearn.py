@@ -110,37 +110,18 @@ class Sklearn(BatchLearner):
         """Whether features may be negative."""
         return not self._new().__sklearn_tags__().input_tags.positive_only
 
-    def partial_fit(
-        self, X: np.ndarray, y: np.ndarray, classes: np.ndarray | None = None
-    ) -> "Sklearn":
-        """Learn from the samples, online or by fitting anew.
-
-        Parameters
-        ----------
-        X : array of shape (n, d)
-            Features.
-        y : array of shape (n,)
-            Labels.
-        classes : array of shape (K,), optional
-            All labels there are; needed at the first call.
-
-        Returns
-        -------
-        Sklearn
-            The learner itself.
-        """
+    def _learn(self, X: Any, y: np.ndarray) -> None:
         if self.batch:
-            return super().partial_fit(X, y, classes)
-        X, codes = self._continue(X, y, classes)
+            super()._learn(X, y)
+            return
         everything = np.arange(len(self.classes_))
-        size = len(codes)
+        size = len(y)
         if _looks_at_whole_calls(self.model_):
             size = 1
         with few_samples_per_class():
-            for start in range(0, len(codes), size):
+            for start in range(0, len(y), size):
                 rows = slice(start, start + size)
-                self._try("partial_fit", X[rows], codes[rows], classes=everything)
-        return self
+                self._try("partial_fit", X[rows], y[rows], classes=everything)
 
     def refit(self, X: Any, y: np.ndarray) -> None:
         """Fit to all samples so far."""

@@ -8,7 +8,7 @@ from rsbench.core.data import Background
 from rsbench.core.sparse import by_class, check_memory
 from rsbench.core.told import OfBackground
 from rsbench.errors import UserError
-from rsbench.learners.base import Learner, margins_of
+from rsbench.learners.base import OnlineLearner, margins_of
 from rsbench.learners.covariance import shrinkage_of, shrunk, within_classes
 
 
@@ -31,7 +31,7 @@ class ClassPrior(NamedTuple):
     variances: np.ndarray
 
 
-class Gaussian(Learner):
+class Gaussian(OnlineLearner):
     """Learn class means from samples and a prior, both Gaussian; predict by evidence.
 
     In the space whitened by the covariance of the background's samples around the means
@@ -91,50 +91,18 @@ class Gaussian(Learner):
         self.prepared_ = learn_prior(X.astype(np.float64), y)
         return self
 
-    def partial_fit(
-        self, X: np.ndarray, y: np.ndarray, classes: np.ndarray | None = None
-    ) -> Self:
-        """Learn from the samples; their order does not matter.
-
-        Parameters
-        ----------
-        X : array of shape (n, d)
-            Features.
-        y : array of shape (n,)
-            Labels.
-        classes : array of shape (K,), optional
-            All labels there are; needed at the first call.
-
-        Returns
-        -------
-        Gaussian
-            The learner itself.
-        """
-        X, codes = self._continue(X, y, classes)
+    def _learn(self, X: Any, y: np.ndarray) -> None:
         n_classes = len(self.classes_)
-        self.sums_ = self.sums_ + by_class(self._whitened(X), codes, n_classes)
-        self.counts_ = self.counts_ + np.bincount(codes, minlength=n_classes)
-        return self
+        self.sums_ = self.sums_ + by_class(self._whitened(X), y, n_classes)
+        self.counts_ = self.counts_ + np.bincount(y, minlength=n_classes)
 
-    def prequential(
-        self, X: np.ndarray, y: np.ndarray, classes: np.ndarray | None = None
-    ) -> np.ndarray:
-        """Learn as `partial_fit` does; return the margin of each sample before it.
-
-        Parameters are those of `partial_fit`.
-
-        Returns
-        -------
-        ndarray of shape (n,)
-            The true class's score less the best other one's, just before the update.
-        """
-        X, codes = self._continue(X, y, classes)
+    def _predict_and_learn(self, X: Any, y: np.ndarray) -> np.ndarray:
         rows = self._whitened(X)
         sums = self.sums_.copy()
         counts = self.counts_.copy()
         terms = self._terms(sums, counts)
-        scores = np.empty((len(codes), len(counts)))
-        for i, pos in enumerate(codes.tolist()):
+        scores = np.empty((len(y), len(counts)))
+        for i, pos in enumerate(y.tolist()):
             scores[i] = _evidence(rows[i], terms)
             sums[pos] += rows[i]
             counts[pos] += 1
@@ -144,7 +112,7 @@ class Gaussian(Learner):
                 all_classes[pos] = of_class[0]
         self.sums_ = sums
         self.counts_ = counts
-        return margins_of(scores, codes)
+        return margins_of(scores, y)
 
     def _init(self, n_classes: int, X: np.ndarray) -> None:
         if "prepared_" not in vars(self):

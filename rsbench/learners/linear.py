@@ -9,12 +9,12 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from rsbench.core.sparse import is_sparse
-from rsbench.learners.base import Learner
+from rsbench.learners.base import OnlineLearner
 from rsbench.learners.engine import learn
 from rsbench.learners.sparse_rows import learn_sparse, sparse_weights
 
 
-class LinearLearner(Learner):
+class LinearLearner(OnlineLearner):
     """One weight vector per class, no bias, learned online in a single pass.
 
     With x the sample and r its relevance, a loss moves the weights of the true class
@@ -29,8 +29,13 @@ class LinearLearner(Learner):
     # Of sparse features, `score_vector` and `step_vector` are given the stored values
     # alone, in one row: a subclass whose own look at one value at a time says so.
     shortcuts: ClassVar = {
-        **Learner.shortcuts,
-        "takes_sparse": ("score_vector", "step_vector", "_learn", "_scores"),
+        **OnlineLearner.shortcuts,
+        "takes_sparse": (
+            "score_vector",
+            "step_vector",
+            "_predict_and_learn",
+            "_scores",
+        ),
     }
     takes_sparse = True
 
@@ -81,44 +86,6 @@ class LinearLearner(Learner):
             "returns how far to step"
         )
 
-    def partial_fit(
-        self, X: np.ndarray, y: np.ndarray, classes: np.ndarray | None = None
-    ) -> Self:
-        """Learn from the samples, one at a time and in order.
-
-        Parameters
-        ----------
-        X : array of shape (n, d)
-            Features.
-        y : array of shape (n,)
-            Labels.
-        classes : array of shape (K,), optional
-            All labels there are; needed at the first call.
-
-        Returns
-        -------
-        LinearLearner
-            The learner itself.
-        """
-        X, codes = self._continue(X, y, classes)
-        self._learn(X, codes)
-        return self
-
-    def prequential(
-        self, X: np.ndarray, y: np.ndarray, classes: np.ndarray | None = None
-    ) -> np.ndarray:
-        """Learn as `partial_fit` does; return the margin of each sample before it.
-
-        Parameters are those of `partial_fit`.
-
-        Returns
-        -------
-        ndarray of shape (n,)
-            The true class's score less the best other one's, just before the update.
-        """
-        X, codes = self._continue(X, y, classes)
-        return self._learn(X, codes)
-
     def weights(self) -> np.ndarray:
         """Return the weights, (K, d); their products with features are the scores."""
         return self.coef_
@@ -132,8 +99,9 @@ class LinearLearner(Learner):
     def _scores(self, X: np.ndarray) -> np.ndarray:
         return X @ self.coef_.T
 
-    def _learn(self, X: Any, y: np.ndarray, relevance: Any = None) -> np.ndarray:
-        """Learn from checked samples; return the margin of each before its update."""
+    def _predict_and_learn(
+        self, X: Any, y: np.ndarray, relevance: Any = None
+    ) -> np.ndarray:
         if is_sparse(X):
             return self._learn_sparse(X, y, relevance)
         if relevance is None:
@@ -146,7 +114,7 @@ class LinearLearner(Learner):
         return learn(self.coef_, y, scored, along, X, self.tau)
 
     def _learn_sparse(self, X: Any, y: np.ndarray, relevance: Any) -> np.ndarray:
-        """Learn from sparse samples, as `_learn` does from dense ones."""
+        """Learn from sparse samples, as from dense ones."""
         if relevance is None:
             R = np.ones(X.nnz)
         else:
@@ -222,7 +190,7 @@ class RelevanceLearner(LinearLearner):
             The learner itself.
         """
         X, codes = self._continue(X, y, classes)
-        self._learn(X, codes, relevance)
+        self._predict_and_learn(X, codes, relevance)
         return self
 
     def prequential(
@@ -244,4 +212,4 @@ class RelevanceLearner(LinearLearner):
             The true class's score less the best other one's, just before the update.
         """
         X, codes = self._continue(X, y, classes)
-        return self._learn(X, codes, relevance)
+        return self._predict_and_learn(X, codes, relevance)

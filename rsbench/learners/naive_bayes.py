@@ -1,6 +1,6 @@
 """Naive Bayes for counts, such as those of words."""
 
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -48,7 +48,6 @@ class NaiveBayes(OneByOne):
     """
 
     takes_negative = False
-    prequential = OneByOne.prequential
     grid: ClassVar = {"alpha": (0.01, 0.1, 0.5, 1.0)}
 
     counts_: np.ndarray
@@ -61,30 +60,10 @@ class NaiveBayes(OneByOne):
     def check_params(self) -> None:
         check_positive(self, "alpha")
 
-    def partial_fit(
-        self, X: np.ndarray, y: np.ndarray, classes: np.ndarray | None = None
-    ) -> Self:
-        """Learn from the samples; their order does not matter.
-
-        Parameters
-        ----------
-        X : array of shape (n, d)
-            Features, none below zero.
-        y : array of shape (n,)
-            Labels.
-        classes : array of shape (K,), optional
-            All labels there are; needed at the first call.
-
-        Returns
-        -------
-        NaiveBayes
-            The learner itself.
-        """
-        X, codes = self._continue(X, y, classes)
-        self.counts_ += by_class(X, codes, len(self.classes_))
+    def _learn(self, X: Any, y: np.ndarray) -> None:
+        self.counts_ += by_class(X, y, len(self.classes_))
         np.log(self.counts_ + self.alpha, out=self.logs_)
         self.totals_ = self.counts_.sum(axis=1)
-        return self
 
     def _init(self, n_classes: int, X: Any) -> None:
         d = X.shape[1]

@@ -10,13 +10,18 @@ what every sample would have been predicted just before it was learned can be ha
 the whole block at once, from products of samples with each other and with the sums.
 """
 
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import numpy as np
 
 from rsbench.core.sparse import by_class, is_sparse, row_sums
 from rsbench.errors import UserError
-from rsbench.learners.base import Learner, before_each, below_the_others, margins_of
+from rsbench.learners.base import (
+    OnlineLearner,
+    before_each,
+    below_the_others,
+    margins_of,
+)
 from rsbench.learners.one_by_one import by_feature
 
 Metric = Literal["euclidean", "cosine"]
@@ -25,7 +30,7 @@ Metric = Literal["euclidean", "cosine"]
 _AT_ONCE = 128
 
 
-class NCM(Learner):
+class NCM(OnlineLearner):
     """Predict the class whose mean is nearest; classes without samples come last.
 
     Parameters
@@ -67,56 +72,24 @@ class NCM(Learner):
                 f"NCM: metric={self.metric!r}, expected euclidean or cosine"
             )
 
-    def partial_fit(
-        self, X: np.ndarray, y: np.ndarray, classes: np.ndarray | None = None
-    ) -> Self:
-        """Learn from the samples; their order does not matter.
-
-        Parameters
-        ----------
-        X : array of shape (n, d)
-            Features.
-        y : array of shape (n,)
-            Labels.
-        classes : array of shape (K,), optional
-            All labels there are; needed at the first call.
-
-        Returns
-        -------
-        NCM
-            The learner itself.
-        """
-        X, codes = self._continue(X, y, classes)
+    def _learn(self, X: Any, y: np.ndarray) -> None:
         n_classes = len(self.classes_)
-        self.sums_ += by_class(X, codes, n_classes)
-        self.counts_ += np.bincount(codes, minlength=n_classes)
-        return self
+        self.sums_ += by_class(X, y, n_classes)
+        self.counts_ += np.bincount(y, minlength=n_classes)
 
-    def prequential(
-        self, X: np.ndarray, y: np.ndarray, classes: np.ndarray | None = None
-    ) -> np.ndarray:
-        """Learn as `partial_fit` does; return the margin of each sample before it.
-
-        Parameters are those of `partial_fit`.
-
-        Returns
-        -------
-        ndarray of shape (n,)
-            The true class's score less the best other one's, just before the update.
-        """
-        X, codes = self._continue(X, y, classes)
+    def _predict_and_learn(self, X: Any, y: np.ndarray) -> np.ndarray:
         found = []
-        for start in range(0, len(codes), _AT_ONCE):
+        for start in range(0, len(y), _AT_ONCE):
             rows = slice(start, start + _AT_ONCE)
-            found.append(self._learn(X[rows], codes[rows]))
+            found.append(self._learn_some(X[rows], y[rows]))
         return np.concatenate(found)
 
     def _init(self, n_classes: int, X: np.ndarray) -> None:
         self.sums_ = by_feature(n_classes, X.shape[1])
         self.counts_ = np.zeros(n_classes, int)
 
-    def _learn(self, X: Any, y: np.ndarray) -> np.ndarray:
-        """Learn from checked samples; return the margin of each before its update."""
+    def _learn_some(self, X: Any, y: np.ndarray) -> np.ndarray:
+        """Learn from a few samples; return the margin of each before its update."""
         n_classes = len(self.classes_)
         squared_norms = np.square(self.sums_).sum(axis=1)
         if is_sparse(X):

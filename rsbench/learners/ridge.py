@@ -1,19 +1,19 @@
 """Ridge regression on one-hot targets, exact after every sample, in one pass."""
 
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 
 from rsbench.core.sparse import is_sparse
 from rsbench.errors import check_positive
-from rsbench.learners.base import Learner, margins_of
+from rsbench.learners.base import OnlineLearner, margins_of
 from rsbench.learners.least_squares import ByFeatures, BySamples, Solver
 
 #: Samples that are taken in at once; their products with each other are small then.
 _AT_ONCE = 256
 
 
-class Ridge(Learner):
+class Ridge(OnlineLearner):
     """Regress one-hot targets on features, with a penalty; the largest value wins.
 
         min over W, b of |Y - X W^T - 1 b^T|^2 + alpha_ |W|^2
@@ -73,49 +73,15 @@ class Ridge(Learner):
     def check_params(self) -> None:
         check_positive(self, "alpha")
 
-    def partial_fit(
-        self, X: np.ndarray, y: np.ndarray, classes: np.ndarray | None = None
-    ) -> Self:
-        """Learn from the samples; the solution is that of all samples so far.
-
-        Parameters
-        ----------
-        X : array of shape (n, d)
-            Features.
-        y : array of shape (n,)
-            Labels.
-        classes : array of shape (K,), optional
-            All labels there are; needed at the first call.
-
-        Returns
-        -------
-        Ridge
-            The learner itself.
-        """
-        self.prequential(X, y, classes)
-        return self
-
-    def prequential(
-        self, X: np.ndarray, y: np.ndarray, classes: np.ndarray | None = None
-    ) -> np.ndarray:
-        """Learn as `partial_fit` does; return the margin of each sample before it.
-
-        Parameters are those of `partial_fit`.
-
-        Returns
-        -------
-        ndarray of shape (n,)
-            The true class's score less the best other one's, just before the update.
-        """
-        X, codes = self._continue(X, y, classes)
+    def _predict_and_learn(self, X: Any, y: np.ndarray) -> np.ndarray:
         X = self._centred(self._features(X))
         found = []
         start = 0
-        while start < len(codes):
-            end = min(len(codes), start + _AT_ONCE, start + self._until_measured())
+        while start < len(y):
+            end = min(len(y), start + _AT_ONCE, start + self._until_measured())
             rows = slice(start, end)
-            predicted = self.solver_.add(X[rows], codes[rows])
-            found.append(margins_of(predicted, codes[rows]))
+            predicted = self.solver_.add(X[rows], y[rows])
+            found.append(margins_of(predicted, y[rows]))
             self._after_samples()
             start = end
         return np.concatenate(found)

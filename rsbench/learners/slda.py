@@ -146,34 +146,14 @@ class SLDA(Learner):
             )
         return self
 
-    def partial_fit(
-        self, X: np.ndarray, y: np.ndarray, classes: np.ndarray | None = None
-    ) -> Self:
-        """Learn from the samples; their order does not matter.
-
-        Parameters
-        ----------
-        X : array of shape (n, d)
-            Features.
-        y : array of shape (n,)
-            Labels.
-        classes : array of shape (K,), optional
-            All labels there are; needed at the first call.
-
-        Returns
-        -------
-        SLDA
-            The learner itself.
-        """
-        X, codes = self._continue(X, y, classes)
+    def _learn(self, X: np.ndarray, y: np.ndarray) -> None:
         # Less the first sample: means that are large against the spread cost digits.
         X = X - self.shift_
         n_classes = len(self.classes_)
-        self.counts_ = self.counts_ + np.bincount(codes, minlength=n_classes)
-        self.sums_ = self.sums_ + by_class(X, codes, n_classes)
+        self.counts_ = self.counts_ + np.bincount(y, minlength=n_classes)
+        self.sums_ = self.sums_ + by_class(X, y, n_classes)
         self.products_ = self.products_ + X.T @ X
         self._solve()
-        return self
 
     def _init(self, n_classes: int, X: np.ndarray) -> None:
         d = X.shape[1]

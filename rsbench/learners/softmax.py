@@ -44,7 +44,6 @@ class Softmax(OneByOne):
     array([0, 1, 2])
     """
 
-    prequential = OneByOne.prequential
     grid: ClassVar = {"rate": (0.3, 1.0, 3.0, 10.0)}
 
     coef_: np.ndarray

@@ -76,10 +76,10 @@ class _SharedScale(Learner):
             The learner itself.
         """
         X, codes = self._continue(X, y, classes)
-        self._learn(X, codes, annotation)
+        self._learn_told(X, codes, annotation)
         return self
 
-    def _learn(self, X: np.ndarray, y: np.ndarray, annotation: Any) -> Any:
+    def _learn_told(self, X: np.ndarray, y: np.ndarray, annotation: Any) -> Any:
         """Learn from checked samples."""
         raise NotImplementedError
 
@@ -180,9 +180,9 @@ class SVMFF(_SharedScale, PassiveAggressive):
             The true class's score less the best other one's, just before the update.
         """
         X, codes = self._continue(X, y, classes)
-        return self._learn(X, codes, annotation)
+        return self._learn_told(X, codes, annotation)
 
-    def _learn(
+    def _learn_told(
         self, X: np.ndarray, y: np.ndarray, annotation: Any = None
     ) -> np.ndarray:
         """Learn from checked samples; return the margin of each before its update."""
@@ -258,7 +258,7 @@ class SVMFFBatch(_SharedScale, BatchLearner):
         check_positive(self, "C")
         check_positive(self, "irrelevant")
 
-    def _learn(self, X: np.ndarray, y: np.ndarray, annotation: Any) -> None:
+    def _learn_told(self, X: np.ndarray, y: np.ndarray, annotation: Any) -> None:
         """Add checked samples to those seen so far, and refit to all of them."""
         self._see(X, annotation)
         self._keep(X, y)

@@ -75,6 +75,43 @@ def test_sums_before_each_row():
     assert before_each(rows).tolist() == [[0, 0], [0, 1], [2, 4]]
 
 
+@pytest.mark.parametrize("cls", [NCM, Ridge, Softmax, NaiveBayes, Gaussian])
+def test_a_subclass_that_changes_scores_predicts_by_them_along_the_stream(cls):
+    class Doubled(cls):
+        def _scores(self, X):
+            return 2 * super()._scores(X)
+
+    class Told(cls):
+        def partial_fit(self, X, y, classes=None):
+            return super().partial_fit(X, y, classes)
+
+    class AsItIs(cls):
+        """Changes nothing."""
+
+    assert cls.prequential is not None
+    assert Doubled.prequential is None and Told.prequential is None
+    assert AsItIs.prequential is cls.prequential
+
+
+def test_a_subclass_that_learns_otherwise_has_margins_of_its_own(samples):
+    class Forgets(NCM):
+        """Only the last block counts."""
+
+        def _predict_and_learn(self, X, y):
+            found = super()._predict_and_learn(X, y)
+            self._init(len(self.classes_), X)
+            super()._learn(X, y)
+            return found
+
+    class Forgetful(Ridge):
+        def _learn(self, X, y):
+            self._init(len(self.classes_), X)
+            super()._learn(X, y)
+
+    assert Forgets.prequential is not None
+    assert Forgetful.prequential is None
+
+
 # The nearest class mean.
 
 

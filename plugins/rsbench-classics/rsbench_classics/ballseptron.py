@@ -38,7 +38,6 @@ class Ballseptron(OneByOne):
 
     # The point that it learns from has a value for every feature.
     takes_sparse = False
-    prequential = OneByOne.prequential
     grid: ClassVar = {"radius": (0.01, 0.03, 0.1, 0.3)}
 
     coef_: np.ndarray

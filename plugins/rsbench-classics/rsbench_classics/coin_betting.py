@@ -37,8 +37,6 @@ class CoinBetting(OneByOne):
         The largest sqrt(2) |x|.
     """
 
-    prequential = OneByOne.prequential
-
     sums_: np.ndarray
     money_: float
     n_: int

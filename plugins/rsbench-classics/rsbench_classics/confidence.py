@@ -145,7 +145,6 @@ class AROW(ConfidenceWeighted):
     Crammer, Kulesza, Dredze, "Adaptive Regularization of Weight Vectors", NeurIPS 2009.
     """
 
-    prequential = OneByOne.prequential
     grid: ClassVar = {"r": (0.1, 1.0, 10.0, 100.0)}
 
     def __init__(self, r: float = 1.0, covariance: Covariance = "diagonal"):
@@ -201,7 +200,6 @@ class SCW(ConfidenceWeighted):
     Wang, Zhao, Hoi, "Exact Soft Confidence-Weighted Learning", ICML 2012.
     """
 
-    prequential = OneByOne.prequential
     grid: ClassVar = {"C": (0.01, 0.1, 1.0, 10.0)}
 
     def __init__(
