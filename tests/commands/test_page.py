@@ -532,3 +532,15 @@ def test_a_thousand_runs_can_be_looked_at(tmp_path, chromium):
     tab.get_by_label("Filter runs").fill("")
     tab.get_by_role("button", name="All", exact=True).click()
     assert tab.locator("path.run").count() == 1000 and said == []
+
+
+def test_no_two_methods_look_the_same_in_a_chart(tmp_path, chromium):
+    """There are eight colours; `cub` has nine methods."""
+    runs = [write(tmp_path / f"{i}", f"m{i}", 0.5 + i / 30) for i in range(12)]
+    (tmp_path / "report.html").write_text(make_page(runs))
+    tab, said = opened(chromium, tmp_path / "report.html")
+    looks = tab.eval_on_selector_all(
+        "svg path.run",
+        "all => all.map(p => p.style.stroke + '/' + p.getAttribute('stroke-dasharray'))",
+    )
+    assert len(looks) == len(set(looks)) == 12 and said == []

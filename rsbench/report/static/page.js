@@ -2,6 +2,7 @@
 // Charts from the page's own data: hover or arrow keys for values, buttons to show and hide runs. No library, no network.
 
 const SVG = "http://www.w3.org/2000/svg";
+const COLORS = 8; // --c0 to --c7, in page.css
 const DASHES = ["", "7 4", "2 3", "9 3 2 3"];
 const AT_FIRST = 12; // runs shown before somebody asks for more
 const BANDS_UP_TO = 24;
@@ -22,8 +23,9 @@ function html(name, parent, text = "", attributes = {}) {
   return element;
 }
 
-const color = (line) => `var(--c${line.color % 8})`;
-const dash = (line) => (line.thin ? "5 4" : DASHES[line.dash % DASHES.length]); // a counterpart is thin and dashed
+const color = (line) => `var(--c${line.color % COLORS})`;
+// Methods that come by the same colour again differ in their dashes at least; a counterpart is thin and dashed.
+const dash = (line) => (line.thin ? "5 4" : DASHES[(Math.floor(line.color / COLORS) + line.dash) % DASHES.length]);
 const weight = (line) => (line.thin ? 1 : 2);
 const brief = (value) => (Math.abs(value) >= 1000 ? value.toFixed(0) : String(+value.toPrecision(3)));
 
