@@ -20,7 +20,13 @@ from typing import Any
 
 import numpy as np
 
-from rsbench.core.components import Absent, Learner, adopt, parameters_of
+from rsbench.core.components import (
+    Absent,
+    Component,
+    Learner,
+    adopt,
+    parameters_of,
+)
 from rsbench.core.data import Data
 from rsbench.core.experiment import (
     KINDS,
@@ -38,7 +44,7 @@ from rsbench.plugins import provenance, registry
 from rsbench.plugins.registry import Registry
 from rsbench.plugins.schema import check_value, type_hints
 from rsbench.protocols import PerClass
-from rsbench.store.fingerprint import fingerprint, git_commit, versions
+from rsbench.store.fingerprint import fingerprint, git_commit, version_of, versions
 from rsbench.store.items import Unit
 from rsbench.store.record import Run, make_run
 from rsbench.store.run_info import (
@@ -343,13 +349,16 @@ def identify(setup: Setup, data: Data) -> Identity:
     idle = setup.idle()
     tune: dict[str, Any] = dict(setup.tune)
     components: dict[str, Any] = {"precision": setup.precision, "tune": tune}
+    if adopt(setup.learner, Learner).taught_at == "table":
+        # Else these decide only what is said of a result.
+        components["taught"] = [setup.judged_step, list(setup.table_steps or ())]
     parts = []
     for kind in KINDS:
         if kind not in idle:
             parts.append((kind, getattr(setup, kind)))
     for i, tried in enumerate(tune.pop("preprocessor", ())):
         parts.append((f"preprocessor {i}", tried))
-    code = []
+    code: list[str] = []
     unknown = []
     built_in = True
     for kind, component in parts:
@@ -359,6 +368,7 @@ def identify(setup: Setup, data: Data) -> Identity:
             "class": f"{cls.__module__}.{cls.__qualname__}",
             "params": parameters_of(component),
         }
+        code += map(version_of, adopt(component, Component).libraries)
         # rsbench's own sources are in every fingerprint.
         if provenance.is_built_in(cls):
             continue

@@ -242,6 +242,12 @@ def leaves_its_inputs(make: Make) -> None:
     assert_unchanged(problem.y, before.y, "the labels")
     assert_unchanged(problem.Z, before.Z, "the votes")
     assert_unchanged(problem.R, before.R, "the rows of relevance")
+    for name in ("X", "y", "Z"):
+        assert_unchanged(
+            getattr(problem.background, name),
+            getattr(before.background, name),
+            f"the background's {name}",
+        )
 
 
 @promise("learner")
@@ -376,13 +382,15 @@ def equals_without_annotations(make: Make) -> None:
 
 @promise("learner")
 def survives_missing_votes(make: Make) -> None:
-    """If it asks for votes (`annotation`), those that nobody was asked for (NaN) leave
-    its scores finite."""
-    if "annotation" not in wanted(new(make)):
+    """If it asks for votes (`annotation`, `class_votes`), those that nobody was asked
+    for (NaN, and no class votes at all) leave its scores finite."""
+    learner = new(make)
+    if not {"annotation", "class_votes"} & {*wanted(learner), *asked_for(learner)}:
         return
     problem = make_problem()
     votes = problem.Z.astype(np.float64)
     nobody_asked = np.full_like(votes, np.nan)
+    no_one_of_a_class = problem.y[:, None] == 0
     # As a budget has it, and where some of a sample's features were not visible.
     every_third = np.arange(len(votes))[:, None] % 3 > 0
     some_features = stream(4, "checks").random(votes.shape) < 0.3
@@ -390,6 +398,7 @@ def survives_missing_votes(make: Make) -> None:
         nobody_asked,
         np.where(every_third, np.nan, votes),
         np.where(some_features, np.nan, votes),
+        np.where(no_one_of_a_class, np.nan, votes),
     ):
         _check_scores(make, dataclasses.replace(problem, Z=Z))
 
@@ -429,7 +438,7 @@ def prepared(learner: Any, problem: Problem) -> Any:
     features = tuple(f"feature {j}" for j in range(d))
     offered = {
         "background": background,
-        "class_votes": class_votes(problem.Z, problem.y, len(problem.classes)),
+        "class_votes": _class_votes(problem),
         "feature_names": features,
         "concept_names": features,
         "class_names": tuple(f"class {c}" for c in problem.classes),
@@ -438,6 +447,13 @@ def prepared(learner: Any, problem: Problem) -> Any:
     if given:
         call(learner, "prepare", **given)
     return learner
+
+
+def _class_votes(problem: Problem) -> np.ndarray | None:
+    """Return class votes as a run gives them: none where nobody annotates anything."""
+    if not isinstance(problem.Z, SparseVotes) and np.isnan(problem.Z).all():
+        return None
+    return class_votes(problem.Z, problem.y, len(problem.classes))
 
 
 def teach(learner: Any, problem: Problem, rows: Any = EVERYTHING) -> Any:

@@ -27,6 +27,10 @@ class NotStoredError(UserError, AttributeError):
 class Component:
     """Carry what all kinds share: parameters that can be read, changed and shown."""
 
+    #: Distributions whose versions can change its numbers, beside those that rsbench
+    #: itself computes with.
+    libraries: ClassVar[tuple[str, ...]] = ()
+
     #: Methods that no component of the kind can do without.
     required: ClassVar[tuple[str, ...]] = ()
 

@@ -233,6 +233,25 @@ def _check_background(data: Data, where: str) -> None:
         _check_votes(Z, "background_Z", where)
     if data.background_held is not None:
         _check_mask(data.background_held, m, "background_held", where)
+        _check_held(data, where)
+
+
+def _check_held(data: Data, where: str) -> None:
+    """Raise an error unless held-out samples are those of `validation`, in its order.
+
+    Else a learner that is told of the rest would be told of samples it is tuned on.
+    """
+    if data.validation is None or data.background_y is None:
+        return
+    y = data.validation.y
+    held_y = data.background_y[data.background_held]
+    pairs = set(zip(y.tolist(), held_y.tolist(), strict=False))
+    agree = len(pairs) == len(np.unique(y)) == len(np.unique(held_y))
+    if len(held_y) != len(y) or not agree:
+        raise UserError(
+            f"{where}: background_held marks {len(held_y)} samples that are not the "
+            f"{len(y)} of validation, class by class and in the same order"
+        )
 
 
 def _check_names(key: str, names: Sequence[str], count: int, where: str) -> None:

@@ -145,7 +145,7 @@ class Setup:
         """Return all that the method is told, on a data set that has its own."""
         learner = adopt(self.learner, Learner)
         background = told_of_background(learner, data)
-        return Track(self.told(), background, told_names(learner))
+        return Track(self.told(), background, told_names(learner, data))
 
     def asks_for_background(self) -> bool:
         """Tell whether the learner asks for samples of other classes."""
@@ -407,7 +407,7 @@ def run_seed(
         progress(len(rows) / len(steps))
     _add_cumulative(rows)
     given = {}
-    if wanted:
+    if wanted or "class_votes" in asked_before(learner):
         given = _given(Z, order)
     bound_values = {}
     if bound is not None:

@@ -86,10 +86,16 @@ def told_of_background(learner: Any, data: Data) -> OfBackground:
     return min(there, wanted_of_background(learner), key=lambda each: each.rank)
 
 
-def told_names(learner: Any) -> tuple[str, ...]:
-    """Return of which names a learner is told, in the words of tables."""
-    asked = asked_before(learner)
-    return tuple(sorted(words for name, words in NAMES.items() if name in asked))
+def told_names(learner: Any, data: Data) -> tuple[str, ...]:
+    """Return of which of a data set's names a learner is told, in tables' words."""
+    found = []
+    for name in asked_before(learner):
+        there = data.names.features
+        if name == "class_names":
+            there = data.names.classes
+        if name in NAMES and there:
+            found.append(NAMES[name])
+    return tuple(sorted(found))
 
 
 def prepare(

@@ -71,6 +71,8 @@ def as_csr(matrix: Any) -> Any:
     """Return a sparse matrix of any class as a csr_array; CSR shares its numbers."""
     from scipy.sparse import csr_array
 
+    if isinstance(matrix, csr_array):
+        return matrix
     return csr_array(matrix)
 
 
@@ -298,7 +300,8 @@ def _parts(indptr: np.ndarray) -> Iterator[int]:
     rows = len(indptr) - 1
     end = 0
     while end < rows:
-        reached = np.searchsorted(indptr, indptr[end] + _VALUES_AT_ONCE, "right") - 1
+        wanted = int(indptr[end]) + _VALUES_AT_ONCE  # perhaps beyond 32 bits
+        reached = np.searchsorted(indptr, wanted, "right") - 1
         end = min(rows, max(end + 1, int(reached)))
         yield end
 

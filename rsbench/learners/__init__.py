@@ -1,6 +1,7 @@
 """Built-in learners; each follows scikit-learn and works in a notebook on its own."""
 
 from rsbench import hookimpl
+from rsbench.core.sparse import check_memory
 from rsbench.learners.base import Learner, OnlineLearner
 from rsbench.learners.batch import BatchLearner
 from rsbench.learners.from_river import River
@@ -22,6 +23,7 @@ from rsbench.learners.ranpac import RanPAC
 from rsbench.learners.ridge import Ridge
 from rsbench.learners.slda import SLDA
 from rsbench.learners.softmax import Softmax
+from rsbench.learners.sparse_rows import by_feature
 from rsbench.learners.svm_ff import SVMFF, SVMFFBatch
 
 __all__ = [
@@ -47,6 +49,8 @@ __all__ = [
     "SVMFFBatch",
     "Sklearn",
     "Softmax",
+    "by_feature",
+    "check_memory",
     "hardest_negative",
 ]
 

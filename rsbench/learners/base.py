@@ -12,7 +12,7 @@ import numpy as np
 
 from rsbench.core import components
 from rsbench.core.data import positions
-from rsbench.core.sparse import is_sparse, row_numbers
+from rsbench.core.sparse import as_csr, is_sparse, row_numbers
 from rsbench.learners.classifier import Classifier
 
 #: Types of features that need no conversion.
@@ -240,6 +240,8 @@ class Learner(Classifier, components.Learner):
                 dtype=(np.float64, np.float32),
                 accept_sparse=accepted,
             )
+        if is_sparse(X):
+            X = as_csr(X)  # a csr_matrix multiplies otherwise
         if not self.takes_negative and X.min() < 0:
             raise ValueError(
                 f"Negative values in data passed to {type(self).__name__}: "

@@ -4,6 +4,8 @@ from typing import Literal
 
 import numpy as np
 
+from rsbench.core.sparse import by_class
+
 Shrinkage = Literal["oas"] | float
 
 
@@ -65,8 +67,6 @@ def within_classes(
         How many samples each has.
     """
     counts = np.bincount(y)
-    sums = np.zeros((len(counts), X.shape[1]))
-    np.add.at(sums, y, X)
-    means = sums / counts[:, None]
+    means = by_class(X, y, len(counts)) / counts[:, None]
     deviations = X - means[y]
     return deviations.T @ deviations, means, counts

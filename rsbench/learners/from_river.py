@@ -69,6 +69,8 @@ class River(Learner):
     Montiel et al., "River: Machine Learning for Streaming Data in Python", JMLR 2021.
     """
 
+    libraries = ("river",)
+
     model_: Any
 
     def __init__(

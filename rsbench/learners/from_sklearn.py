@@ -40,8 +40,9 @@ class Sklearn(BatchLearner):
     One that has `partial_fit` learns online; one that would shuffle or batch the
     samples of a call gets one sample a call. Any other is fitted anew, to all samples
     so far, at each step. Scores are its `decision_function`, or else `predict_proba`;
-    classes without samples come last. Some cannot be fitted to one sample of each
-    class: until they can be, they have learned nothing, and all classes tie.
+    classes that it has not met come last, and one that learns online is told all of
+    them at first. Some cannot be fitted to one sample of each class: until they can be,
+    they have learned nothing, and all classes tie.
 
     Parameters
     ----------

@@ -11,7 +11,7 @@ import numpy as np
 from rsbench.core.sparse import is_sparse
 from rsbench.learners.base import OnlineLearner
 from rsbench.learners.engine import learn
-from rsbench.learners.sparse_rows import learn_sparse, sparse_weights
+from rsbench.learners.sparse_rows import by_feature, learn_sparse
 
 
 class LinearLearner(OnlineLearner):
@@ -92,7 +92,7 @@ class LinearLearner(OnlineLearner):
 
     def _init(self, n_classes: int, X: np.ndarray) -> None:
         if is_sparse(X):
-            self.coef_ = sparse_weights(n_classes, X.shape[1], X.dtype)
+            self.coef_ = by_feature(n_classes, X.shape[1], dtype=X.dtype)
         else:
             self.coef_ = np.zeros((n_classes, X.shape[1]), X.dtype)
 

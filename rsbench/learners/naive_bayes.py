@@ -6,7 +6,8 @@ import numpy as np
 
 from rsbench.core.sparse import by_class
 from rsbench.errors import check_positive
-from rsbench.learners.one_by_one import OneByOne, by_feature
+from rsbench.learners.one_by_one import OneByOne
+from rsbench.learners.sparse_rows import by_feature
 
 
 class NaiveBayes(OneByOne):

@@ -22,7 +22,8 @@ from rsbench.learners.base import (
     below_the_others,
     margins_of,
 )
-from rsbench.learners.one_by_one import by_feature
+from rsbench.learners.least_squares import one_hot
+from rsbench.learners.sparse_rows import by_feature
 
 Metric = Literal["euclidean", "cosine"]
 
@@ -99,8 +100,7 @@ class NCM(OnlineLearner):
         rows = np.arange(len(y))
         # |s + x|^2 = |s|^2 + 2 s.x + |x|^2: by how much a class's squared norm grows.
         growth = 2 * products[rows, y] + squares
-        is_class = np.zeros((len(y), n_classes))
-        is_class[rows, y] = 1.0
+        is_class = one_hot(y, n_classes)
         squared_norms = squared_norms + before_each(is_class * growth[:, None])
         counts = self.counts_ + before_each(is_class)
         self.counts_ += np.bincount(y, minlength=n_classes)
@@ -153,9 +153,7 @@ def _along(
         The samples' squared norms.
     """
     X = X.astype(np.float64, copy=False)
-    n_classes = len(sums)
-    is_class = np.zeros((len(y), n_classes))
-    is_class[np.arange(len(y)), y] = 1.0
+    is_class = one_hot(y, len(sums))
     gram = X @ X.T
     # Of earlier samples alone: what stands below the diagonal.
     products = X @ sums.T + np.tril(gram, -1) @ is_class
@@ -170,17 +168,17 @@ def _along_sparse(
 
     Their products with each other would take longer.
     """
-    by_feature = sums.T
+    of_features = sums.T
     starts = X.indptr.tolist()
     products = np.empty((len(y), len(sums)))
     for i, pos in enumerate(y.tolist()):
         own = slice(starts[i], starts[i + 1])
         features = X.indices[own]
         values = X.data[own]
-        own_sums = by_feature.take(features, axis=0)
+        own_sums = of_features.take(features, axis=0)
         products[i] = values.dot(own_sums)
         own_sums[:, pos] += values
-        by_feature[features] = own_sums
+        of_features[features] = own_sums
     return products, _squares(X)
 
 

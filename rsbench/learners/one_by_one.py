@@ -49,11 +49,3 @@ class OneByOne(OnlineLearner):
             Its class.
         """
         raise NotImplementedError
-
-
-def by_feature(n_classes: int, n_features: int, value: float = 0.0) -> np.ndarray:
-    """Return an array of shape (K, d), that of one feature next to each other.
-
-    So a sparse sample reads whole rows of its transpose.
-    """
-    return np.full((n_features, n_classes), value).T

@@ -1,9 +1,10 @@
 """Ridge regression on random features."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
+from rsbench.core.sparse import check_memory
 from rsbench.errors import UserError
 from rsbench.learners.ridge import Ridge
 
@@ -40,6 +41,8 @@ class RanPAC(Ridge):
     Learning", NeurIPS 2023.
     """
 
+    grid: ClassVar = {"alpha": (0.02, 0.1, 0.5, 2.5)}
+
     projection_: np.ndarray
 
     def __init__(
@@ -60,8 +63,10 @@ class RanPAC(Ridge):
             raise UserError(f"RanPAC: width={self.width}, expected 1 or more")
 
     def _init(self, n_classes: int, X: Any) -> None:
+        d = X.shape[1]
+        check_memory(8 * d * self.width, f"RanPAC projects {d:,} features")
         rng = np.random.default_rng(self.random_state)
-        self.projection_ = rng.standard_normal((X.shape[1], self.width))
+        self.projection_ = rng.standard_normal((d, self.width))
         super()._init(n_classes, X)
 
     def _features(self, X: Any) -> np.ndarray:

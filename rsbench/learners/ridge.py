@@ -57,7 +57,7 @@ class Ridge(OnlineLearner):
     """
 
     takes_sparse = True
-    grid: ClassVar = {"alpha": (0.02, 0.1, 0.5, 2.5)}
+    grid: ClassVar = {"alpha": (0.04, 0.2, 1.0, 5.0)}
 
     alpha_: float
     solver_: Solver

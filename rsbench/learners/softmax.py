@@ -5,7 +5,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from rsbench.errors import check_positive
-from rsbench.learners.one_by_one import OneByOne, by_feature
+from rsbench.learners.one_by_one import OneByOne
+from rsbench.learners.sparse_rows import by_feature
 
 #: In place of a gradient of zero, which no step divides by.
 _TINY = 1e-300

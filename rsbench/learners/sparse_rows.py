@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from rsbench.core.sparse import row_sums
+from rsbench.core.sparse import check_memory, row_sums
 from rsbench.learners.negatives import hardest_negative
 
 
@@ -26,7 +26,7 @@ def learn_sparse(
     Parameters
     ----------
     W : ndarray of shape (K, d)
-        The weights, best in the order of `sparse_weights`.
+        The weights, best in the order of `by_feature`.
     y : ndarray of shape (n,)
         The true class of each sample, from 0 to K - 1.
     X : csr_array of shape (n, d)
@@ -45,8 +45,8 @@ def learn_sparse(
         The true class's margin over the best other before each update, on X.
     """
     n_classes = len(W)
-    by_feature = np.ascontiguousarray(W.T)
-    one_after_the_other = by_feature.reshape(-1)
+    of_features = np.ascontiguousarray(W.T)
+    one_after_the_other = of_features.reshape(-1)
     indices = X.indices
     # Where the weights of each stored value's feature begin.
     places = indices.astype(np.int64) * n_classes
@@ -57,7 +57,7 @@ def learn_sparse(
     for pos, start, end, squared_norm in zip(
         y.tolist(), starts[:-1], starts[1:], squared_norms.tolist(), strict=True
     ):
-        weights = by_feature.take(indices[start:end], axis=0)
+        weights = of_features.take(indices[start:end], axis=0)
         neg, margin = hardest_negative(score[start:end].dot(weights), pos)
         if predicts_scored:
             margins.append(margin)
@@ -70,11 +70,19 @@ def learn_sparse(
             # A feature stands once in a row, so that nothing is added to twice.
             one_after_the_other[at + pos] += change
             one_after_the_other[at + neg] -= change
-    if not np.shares_memory(by_feature, W):
-        W[:] = by_feature.T
+    if not np.shares_memory(of_features, W):
+        W[:] = of_features.T
     return np.array(margins)
 
 
-def sparse_weights(n_classes: int, n_features: int, dtype: Any) -> np.ndarray:
-    """Return weights of zero, (K, d), those of one feature next to each other."""
-    return np.zeros((n_features, n_classes), dtype).T
+def by_feature(
+    n_classes: int, n_features: int, value: float = 0.0, dtype: Any = np.float64
+) -> np.ndarray:
+    """Return an array of shape (K, d), that of one feature next to each other.
+
+    So a sparse sample reads whole rows of its transpose. Features may be many: an array
+    that the machine has no room for is refused.
+    """
+    size = n_classes * n_features * np.dtype(dtype).itemsize
+    check_memory(size, f"{n_classes:,} classes have weights of {n_features:,} features")
+    return np.full((n_features, n_classes), value, dtype).T

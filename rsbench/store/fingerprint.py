@@ -18,7 +18,7 @@ from rsbench import __version__
 _PACKAGE = Path(__file__).resolve().parent.parent
 
 #: Libraries whose versions can change a number.
-_COMPUTE = ("numpy", "scipy", "torch", "scikit-learn", "river")
+_COMPUTE = ("numpy", "scipy", "torch", "scikit-learn")
 #: Libraries whose versions a record names.
 _VERSIONED = (*_COMPUTE, "hydra-core", "omegaconf", "mlflow", "pluggy")
 
@@ -89,6 +89,14 @@ def versions() -> dict[str, str]:
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
             found[name] = importlib.metadata.version(name)
     return found
+
+
+def version_of(library: str) -> str:
+    """Return a library and its version; `none` where it is not installed."""
+    try:
+        return f"{library} {importlib.metadata.version(library)}"
+    except importlib.metadata.PackageNotFoundError:
+        return f"{library} none"
 
 
 @functools.cache

@@ -20,11 +20,14 @@ from rsbench.corruptions import Full, Noisy, Shuffled
 from rsbench.datasets import Synthetic
 from rsbench.errors import UserError
 from rsbench.learners import (
+    NCM,
+    SLDA,
     SVMFF,
     Ellipsotron,
     Lean,
     PassiveAggressive,
     RelevanceLearner,
+    Ridge,
 )
 from rsbench.plugins import kinds, registry
 from rsbench.preprocessors import Center
@@ -261,6 +264,9 @@ class LeanInDisguise(RelevanceLearner, PassiveAggressive):
         ("learner", BlockByBlock),
         ("learner", WithWeights),
         ("learner", functools.partial(Ellipsotron, C=10)),
+        ("learner", functools.partial(NCM, metric="cosine")),
+        ("learner", functools.partial(Ridge, relative=False, fit_intercept=False)),
+        ("learner", functools.partial(SLDA, start="background")),
         ("aggregator", Bystander),
         ("aggregator", functools.partial(ClassSoft, scope="seen")),
         ("preprocessor", Halving),
@@ -468,6 +474,13 @@ class RescalesRelevance(Step):
         return super().partial_fit(X, y, classes, relevance=relevance)
 
 
+@wrong("learner", "leaves_its_inputs", "the background's X were changed")
+class CentresTheBackground(Lean):
+    def prepare(self, background):
+        rows = background.X
+        rows -= rows.mean(axis=0)
+
+
 @wrong("learner", "classes_are_equal", "scores depend on the classes' numbers")
 class FavoursTheFirst(Lean):
     def decision_function(self, X):
@@ -585,6 +598,28 @@ class CountsWhatNobodySaid(MarksAlone):
         super().partial_fit(X, y, classes, annotation=annotation)
         np.add.at(self.marks, y, 0.0 * np.asarray(annotation, float))
         return self
+
+
+@wrong("learner", "survives_missing_votes", "'NoneType' object has no attribute 'mean'")
+class NeedsClassVotes(Lean):
+    """The counterpart, without annotations, has no class votes at all."""
+
+    def prepare(self, class_votes):
+        self.prepared_ = class_votes.mean(axis=0)
+
+
+@wrong("learner", "survives_missing_votes", "of 240 scores are not finite")
+class BelievesClassVotes(Lean):
+    """Of a class that nobody was asked about, shares are NaN."""
+
+    def prepare(self, class_votes):
+        self.prepared_ = class_votes
+
+    def decision_function(self, X):
+        scores = super().decision_function(X)
+        if self.prepared_ is None:
+            return scores
+        return scores + X @ self.prepared_.T
 
 
 class Marked:

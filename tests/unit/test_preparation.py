@@ -8,13 +8,14 @@ import pytest
 import rsbench
 from rsbench.aggregators import ClassSoft, ClassThreshold, Ones
 from rsbench.core.components import Absent, Learner, adopt
-from rsbench.core.data import Background, Data, Names
+from rsbench.core.data import Background, Data, Names, keep_samples
+from rsbench.core.data_checks import check_data
 from rsbench.core.experiment import Setup, load, run_seed
 from rsbench.core.preparation import asked_before, class_votes
 from rsbench.core.sparse import SparseVotes, as_csr
 from rsbench.core.told import OfBackground, Told, Track
 from rsbench.core.tuning import held_out, tune, with_own_grid
-from rsbench.corruptions import Full, Shuffled
+from rsbench.corruptions import Budget, Full, Shuffled
 from rsbench.datasets import Synthetic
 from rsbench.errors import UserError
 from rsbench.learners import SLDA, BatchLearner, Gaussian, Lean, Logistic, Ridge
@@ -77,6 +78,12 @@ def test_class_votes_are_those_of_the_training_pool(data):
     assert given(annotation=Absent()) is None
 
 
+def test_annotators_of_class_votes_are_counted(data):
+    result = run_seed(setup(Asks(), annotation=Budget(samples=0.3)), data, 0)
+    assert 0 < result.given["annotated"] < 0.7
+    assert run_seed(setup(Asks()), data, 0).given["annotated"] == 1
+
+
 def test_shares_leave_out_who_was_not_asked():
     Z = np.array([[1, 0], [np.nan, 1], [np.nan, np.nan], [0, 0]], np.float32)
     y = np.array([0, 0, 1, 2])
@@ -120,6 +127,9 @@ def test_what_is_told_is_the_track():
         "class votes, annotations of the background, class names, concept names, "
         "feature names"
     )
+    # Of names that the data set does not have, nothing is told.
+    nameless = dataclasses.replace(data, names=Names())
+    assert learner.track(nameless).names == ()
     assert setup(Lean()).track(data).is_nothing
     assert setup(Gaussian()).track(data).text == "labels of the background"
     assert setup(SLDA()).track(data).is_nothing
@@ -290,6 +300,37 @@ def test_the_record_says_when_it_is_taught():
     assert [run.info.taught_at for run in results.runs] == ["table", "step"]
 
 
+class MeansAtTables(BatchLearner):
+    """The nearest mean, taught at the table's steps alone."""
+
+    taught_at = "table"
+
+    def refit(self, X, y):
+        self.means_ = np.stack([X[y == c].mean(axis=0) for c in range(4)])
+
+    def _scores(self, X):
+        return -np.square(X[:, None] - self.means_).sum(axis=2)
+
+
+def test_a_kept_result_was_taught_at_the_steps_of_its_own_table(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    def errors(steps):
+        results = rsbench.run(
+            Synthetic(classes=4),
+            {"means": MeansAtTables()},
+            protocol=PerClass(6),
+            table_steps=steps,
+            seeds=2,
+        )
+        return results.frame["test_error"].to_numpy()
+
+    first = errors([6])
+    assert first[:5].tolist() == [1.0] * 5 and first[5] < 1
+    assert errors([2, 6])[1] < 1
+    np.testing.assert_array_equal(errors([6]), first)
+
+
 def test_online_predictions_come_from_before_the_step(data):
     """Recomputed from scratch: predict the step, then learn it."""
     result = run_seed(setup(Logistic()), data, 3)
@@ -312,7 +353,7 @@ def test_a_learners_own_values_are_spelled_out():
     grid = {"preprocessor": [Identity()], "learner": "own"}
     assert with_own_grid(grid, Ridge()) == {
         "preprocessor": grid["preprocessor"],
-        "learner.alpha": [0.02, 0.1, 0.5, 2.5],
+        "learner.alpha": [0.04, 0.2, 1.0, 5.0],
     }
     assert with_own_grid({"learner": "own"}, Gaussian()) == {}
     given = {"learner.alpha": [1.0]}
@@ -346,6 +387,17 @@ def test_held_out_classes_of_detectors_leave_the_background(data):
         PerClass,
     )
     assert values["learner.shrinkage"] in (0.1, 0.9)
+
+
+def test_held_out_samples_in_another_order_are_refused(data):
+    """Else the learner would be told of samples that it is tuned on."""
+    validation = data.validation
+    turned = np.roll(np.arange(len(validation.y)), 1)
+    other = Data(X=validation.X[turned], y=validation.y[turned], Z=validation.Z[turned])
+    for wrong in (other, keep_samples(validation, validation.y < 5)):
+        with pytest.raises(UserError, match="background_held marks 180 samples that"):
+            check_data(dataclasses.replace(data, validation=wrong), "here")
+    assert check_data(data, "here") is not None
 
 
 def test_data_that_do_not_say_which_classes_are_held_out_are_refused(data):

@@ -11,6 +11,7 @@ from scipy.optimize import minimize
 from scipy.stats import multivariate_normal
 from sklearn.covariance import oas
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.linear_model import LogisticRegression
 from sklearn.linear_model import Ridge as SklearnsRidge
 from sklearn.naive_bayes import MultinomialNB
 
@@ -286,6 +287,31 @@ def test_slda_is_scikit_learns_discriminant_analysis(rng, shrinkage):
     )
 
 
+def test_slda_is_the_naive_one_by_default_after_every_block(samples):
+    """Shrunk as the oracle says, with as many degrees of freedom as n less K."""
+    X, y = samples
+    learner = SLDA()
+    for rows in parts(0, 30, 33, 90):
+        learner.partial_fit(X[rows], y[rows], CLASSES)
+        seen, own = X[: rows.stop], y[: rows.stop]
+        means = np.stack([seen[own == c].mean(axis=0) for c in CLASSES])
+        deviations = seen - means[own]
+        freedom = len(own) - 5
+        S = deviations.T @ deviations / freedom
+        # Eq. 23 of Chen et al., 2010.
+        square, trace = np.trace(S @ S), np.trace(S)
+        above = (1 - 2 / 8) * square + trace**2
+        rho = min(1, above / ((freedom + 1 - 2 / 8) * (square - trace**2 / 8)))
+        inverse = np.linalg.inv((1 - rho) * S + rho * trace / 8 * np.eye(8))
+        expected = X @ inverse @ means.T
+        expected -= 0.5 * np.diag(means @ inverse @ means.T)
+        found = learner.decision_function(X)
+        assert learner.shrinkage_ == pytest.approx(rho, rel=1e-9)
+        np.testing.assert_allclose(
+            found - found[:, :1], expected - expected[:, :1], rtol=1e-9, atol=1e-9
+        )
+
+
 def test_the_oracles_shrinkage_is_nearly_scikit_learns(rng):
     """Theirs leaves out 2 / d, which is nothing among many features."""
     X = rng.normal(size=(30, 400)) * np.linspace(0.1, 3, 400)
@@ -395,7 +421,7 @@ def test_gaussian_scores_by_the_evidence_of_its_model(samples, background):
         expected[:, c] = multivariate_normal(mean, within + covariance).logpdf(X)
     found = learner.decision_function(X)
     np.testing.assert_allclose(
-        found - found[:, :1], expected - expected[:, :1], atol=1e-8
+        found - found[:, :1], expected - expected[:, :1], rtol=1e-9, atol=1e-9
     )
 
 
@@ -408,7 +434,7 @@ def test_gaussian_knows_what_it_would_have_predicted(samples, background):
         if i > 0:
             scores = one_by_one.decision_function(X[i : i + 1])
             assert found[i] == pytest.approx(
-                margins(scores, y[i : i + 1], 5)[0], abs=1e-8
+                margins(scores, y[i : i + 1], 5)[0], rel=1e-9, abs=1e-9
             )
         one_by_one.partial_fit(X[i : i + 1], y[i : i + 1], CLASSES)
 
@@ -548,6 +574,24 @@ def test_logistic_is_the_minimum_of_its_objective(samples, n_classes):
         found = found - found[:, :1]
         expected = scores - scores[:, :1]
     np.testing.assert_allclose(found, expected, atol=1e-4)
+
+
+@pytest.mark.parametrize("n_classes", [2, 5])
+def test_logistic_is_scikit_learns_with_the_same_penalty(samples, n_classes):
+    X, y = samples
+    y = y % n_classes
+    scale = np.sqrt(np.square(X - X.mean(axis=0)).mean())
+    # In units of the scale the total variance is the number of features. Of two classes
+    # scikit-learn penalises one vector, the difference: half of what both have.
+    share = 2 if n_classes == 2 else 1
+    scaled = (X - X.mean(axis=0)) / scale
+    theirs = LogisticRegression(C=share / (0.02 * 8), tol=1e-10, max_iter=1000)
+    expected = theirs.fit(scaled, y).decision_function(scaled)
+    learner = Logistic(alpha=0.02, tol=1e-10)
+    for rows in parts(0, 20, 90):
+        learner.partial_fit(X[rows], y[rows], np.arange(n_classes))
+    found = learner.decision_function(X)
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
 
 
 def test_logistic_does_not_mind_units(samples):

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from rsbench.learners import OneByOne, hardest_negative
+from rsbench.learners import OneByOne, by_feature, hardest_negative
 
 
 class CoinBetting(OneByOne):
@@ -43,8 +43,7 @@ class CoinBetting(OneByOne):
     length_: float
 
     def _init(self, n_classes: int, X: Any) -> None:
-        # Those of one feature next to each other, as sparse samples read them.
-        self.sums_ = np.zeros((X.shape[1], n_classes)).T
+        self.sums_ = by_feature(n_classes, X.shape[1])
         self.money_ = 1.0
         self.n_ = 0
         self.length_ = 0.0

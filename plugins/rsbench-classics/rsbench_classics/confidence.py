@@ -23,7 +23,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from rsbench import UserError
-from rsbench.learners import OneByOne, hardest_negative
+from rsbench.learners import OneByOne, by_feature, check_memory, hardest_negative
 
 Covariance = Literal["diagonal", "full"]
 
@@ -85,15 +85,18 @@ class ConfidenceWeighted(OneByOne):
 
     def _init(self, n_classes: int, X: Any) -> None:
         d = X.shape[1]
-        squares = (X[:1] * X[:1]).sum()  # elementwise, also of scipy's arrays
+        squares = (X[:1] ** 2).sum()
         start = 1.0
         if squares > 0:
             start = 1.0 / float(squares)
-        # Those of one feature next to each other, as sparse samples read them.
-        self.coef_ = np.zeros((d, n_classes)).T
+        self.coef_ = by_feature(n_classes, d)
         if self.covariance == "diagonal":
-            self.covariance_ = np.full((d, n_classes), start).T
+            self.covariance_ = by_feature(n_classes, d, start)
         else:
+            check_memory(
+                8 * n_classes * d**2,
+                f"{n_classes:,} classes have covariances of {d:,} features each",
+            )
             self.covariance_ = np.tile(start * np.eye(d), (n_classes, 1, 1))
 
     def _step(self, x: np.ndarray, features: Any, pos: int) -> np.ndarray:
@@ -129,9 +132,12 @@ class ConfidenceWeighted(OneByOne):
 class AROW(ConfidenceWeighted):
     """Adaptive regularisation of weights: squared hinge, and less variance every time.
 
-    Minimises KL + hinge^2 / (2 r) + v / (2 r), hence
+    Minimises KL + hinge^2 / (2 r) + v / (2 r) whenever there is a loss, m < 1:
 
-        b = 1 / (v + r)    a = b max(0, 1 - m)        if m < 1, else nothing
+        b = 1 / (v + r)    a = b (1 - m)
+
+    A sample without one changes nothing, as in the original, though the objective alone
+    would let the variance shrink then too.
 
     Parameters
     ----------

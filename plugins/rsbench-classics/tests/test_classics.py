@@ -5,7 +5,8 @@ import functools
 import numpy as np
 import pytest
 from rsbench_classics import AROW, SCW, Ballseptron, CoinBetting, Perceptron
-from scipy.optimize import minimize
+from scipy.optimize import brentq, minimize
+from scipy.sparse import csr_matrix
 from scipy.special import ndtri
 
 import rsbench
@@ -19,6 +20,7 @@ LEARNERS = {
     "scw I": SCW,
     "scw II": functools.partial(SCW, variant=2),
     "scw I, full": functools.partial(SCW, covariance="full"),
+    "scw II, full": functools.partial(SCW, variant=2, covariance="full"),
     "coin_betting": CoinBetting,
 }
 
@@ -191,13 +193,79 @@ def test_scw_one_minimises_its_objective(gaussian, C, eta):
     assert a == C if left > 1e-9 else abs(left) < 1e-9
 
 
+def reference_factors(learner, margin, variance):
+    """What the mean moves by and the variance shrinks by, from the conditions of a minimum."""
+    if isinstance(learner, AROW):
+        # The slope of KL + hinge^2 / 2r, and the inverse of S^-1 + x x^T / r.
+        if margin >= 1:
+            return 0.0, 0.0
+        along = brentq(
+            lambda a: a * learner.r - (1 - margin - a * variance),
+            0,
+            1e9,
+            xtol=1e-300,
+            rtol=1e-15,
+        )
+        after = 1 / (1 / variance + 1 / learner.r)
+        return along, (variance - after) / variance**2
+    phi = ndtri(learner.eta)
+    if margin >= phi * np.sqrt(variance):
+        return 0.0, 0.0
+
+    def root(t):
+        """sqrt(u) of 1 / u = 1 / v + t phi / sqrt(u): where the covariance is best."""
+        return brentq(
+            lambda s: s * s + t * phi * variance * s - variance,
+            0,
+            2 * np.sqrt(variance),
+            xtol=1e-300,
+            rtol=1e-15,
+        )
+
+    def left(t):
+        """The loss at this multiplier, less what the squared loss leaves of it."""
+        slack = t / (2 * learner.C) if learner.variant == 2 else 0.0
+        return phi * root(t) - margin - t * variance - slack
+
+    t = brentq(left, 0, 1e9, xtol=1e-300, rtol=1e-15)
+    if learner.variant == 1:
+        t = min(learner.C, t)
+    after = root(t) ** 2
+    return t, (variance - after) / variance**2
+
+
+@pytest.mark.parametrize(
+    "learner",
+    [AROW(), AROW(0.1), AROW(30.0)]
+    + [SCW(C, eta, v) for C in (0.1, 1.0, 50.0) for eta in (0.6, 0.9) for v in (1, 2)],
+    ids=str,
+)
+def test_steps_are_those_that_solve_the_conditions_of_a_minimum(learner):
+    rng = np.random.default_rng(3)
+    wrong, right = 0, 0
+    for _ in range(300):
+        variance = 10 ** rng.uniform(-2, 2)
+        # Far on the wrong side, near the boundary, and right but not surely enough.
+        margin = np.sqrt(variance) * rng.uniform(-4, 1.5)
+        a, b = learner.factors(margin, variance)
+        expected = reference_factors(learner, margin, variance)
+        np.testing.assert_allclose((a, b), expected, rtol=1e-9, atol=1e-14)
+        wrong += margin < 0 < a
+        right += margin > 0 and a > 0
+    assert wrong > 50 and right > 10
+
+
 @pytest.mark.parametrize("variant", [1, 2])
 def test_scw_leaves_a_sample_alone_that_is_right_for_sure(variant):
     assert SCW(variant=variant).factors(margin=10.0, variance=1.0) == (0.0, 0.0)
 
 
 @pytest.mark.parametrize("covariance", ["diagonal", "full"])
-@pytest.mark.parametrize("make", [AROW, SCW], ids=["arow", "scw"])
+@pytest.mark.parametrize(
+    "make",
+    [AROW, SCW, functools.partial(SCW, variant=2)],
+    ids=["arow", "scw I", "scw II"],
+)
 def test_confident_learners_are_the_naive_loop(problem, make, covariance):
     X, y = problem
     learner = taught(make(covariance=covariance), X, y)
@@ -205,14 +273,16 @@ def test_confident_learners_are_the_naive_loop(problem, make, covariance):
     S = np.tile(np.eye(5) / (X[0] @ X[0]), (4, 1, 1))
     for x, pos in zip(X, y, strict=True):
         neg = hardest(W @ x, pos)
-        a, b = make().factors((W[pos] - W[neg]) @ x, x @ S[pos] @ x + x @ S[neg] @ x)
+        a, b = reference_factors(
+            make(), (W[pos] - W[neg]) @ x, x @ S[pos] @ x + x @ S[neg] @ x
+        )
         for c, sign in ((pos, 1), (neg, -1)):
             along = S[c] @ x
             W[c] += sign * a * along
             S[c] -= b * np.outer(along, along)
             if covariance == "diagonal":
                 S[c] = np.diag(np.diag(S[c]))
-    np.testing.assert_allclose(learner.coef_, W, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(learner.coef_, W, rtol=1e-9, atol=1e-11)
     assert all((np.linalg.eigvalsh(each) > 0).all() for each in S)
 
 
@@ -246,6 +316,23 @@ def test_units_do_not_matter(problem, make):
     one = taught(make(), X, y).decision_function(X).argmax(axis=1)
     two = taught(make(), 1000 * X, y).decision_function(1000 * X).argmax(axis=1)
     assert (one == two).all()
+
+
+@pytest.mark.parametrize("make", LEARNERS.values(), ids=LEARNERS)
+def test_the_older_class_of_sparse_rows_is_taken_too(problem, make):
+    """Of a csr_matrix, * is the product of matrices."""
+    X, y = problem
+    if not make().takes_sparse:
+        pytest.skip("takes no sparse rows")
+    dense = taught(make(), X, y).decision_function(X)
+    found = taught(make(), csr_matrix(X), y).decision_function(csr_matrix(X))
+    np.testing.assert_allclose(found, dense, rtol=1e-9, atol=1e-12)
+
+
+def test_covariances_that_the_machine_has_no_room_for_are_refused():
+    X = np.zeros((2, 100_000), np.float32)
+    with pytest.raises(rsbench.UserError, match="covariances of 100,000 features each"):
+        AROW(covariance="full").partial_fit(X, np.array([0, 1]), classes=np.arange(4))
 
 
 @pytest.mark.parametrize(
