@@ -4,7 +4,8 @@ All learn the same stream, a step at a time. Ours also give, for every sample, t
 margin just before it was learned, which refitting per sample would be needed for. The
 floor of ridge is what no exact solution can do without: the products of features of
 each step's samples, and a Cholesky factor a step. Cost per update is that of all
-learners on one shape, with a test's weights ready after each step.
+learners on one shape, with a test's weights ready after each step; those of the package
+rsbench-classics are among them, if it is installed.
 """
 
 import functools
@@ -126,6 +127,15 @@ def ncm_beside_refitting(repeats: int) -> Part:
     return common.ratio_table(found, "50 x 312", 1e6 / len(p.y), "µs per sample"), found
 
 
+def classics() -> dict[str, Callable[[], Any]]:
+    """Return the learners of rsbench-classics by name, if it is installed."""
+    try:
+        import rsbench_classics
+    except ImportError:
+        return {}
+    return rsbench_classics.rsbench_learners()
+
+
 def cost_per_update(repeats: int) -> Part:
     """Measure all learners on CUB's shape, relative to lean."""
     p = make_problem(CUB)
@@ -141,6 +151,7 @@ def cost_per_update(repeats: int) -> Part:
         "logistic": Logistic,
         "naive_bayes": NaiveBayes,
         "gaussian": Gaussian,
+        **classics(),
     }
     # Naive Bayes is for counts, and what others learn does not depend on the sign.
     p = Problem(np.abs(p.X), p.y, p.R, np.abs(p.test), p.classes, p.step)

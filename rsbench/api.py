@@ -24,6 +24,7 @@ from rsbench.core.components import (
 from rsbench.core.data import Data
 from rsbench.core.experiment import KINDS, Setup, draw_of, load, read_only
 from rsbench.core.tuning import with_own_grid
+from rsbench.datasets import Arrays
 from rsbench.errors import UserError
 from rsbench.plugins import provenance, registry
 from rsbench.protocols import PerClass
@@ -152,11 +153,15 @@ def run(
     extractor = _chosen("extractor", extractor)
     dataset = _chosen("dataset", data)
     name = registered_name("dataset", dataset)
+    # What errors begin with: the file, where there is one.
+    where = f"dataset={name}"
+    if isinstance(dataset, Arrays):
+        where = dataset.path
     drawn = {number: draw_of(dataset, number) for number in numbers}
     loaded = {}
     with one_thread():
         for number, each in drawn.items():
-            loaded[number] = load(each, extractor, f"dataset={name}")
+            loaded[number] = load(each, extractor, where)
     about = describe_data(list(loaded.values()), name)
     # Identified here: in another process a notebook's class seems to have a file.
     planned = []

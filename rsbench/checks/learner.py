@@ -360,9 +360,10 @@ def equals_without_annotations(make: Make) -> None:
     ):
         problem = _without_annotations(make_problem(**size))
         learner = new_learner(make, problem)
-        if learner.without is None:
+        without = adopt(learner, Learner).without
+        if without is None:
             return
-        other = made_like(learner.without, learner)
+        other = made_like(without, learner)
         what = f"without annotations it is not {type(other).__name__}"
         # Two blocks, since one learner may remember of the first what another does not.
         for block in (range(30), range(30, len(problem.y))):

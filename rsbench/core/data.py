@@ -285,6 +285,8 @@ def harmonised(data: Data) -> Data:
             continue
         if is_sparse(features):
             changes[rows] = as_csr(features)
+            if given.dtype == np.float16:  # which scipy's arrays cannot have
+                given = given.astype(np.float32)
             changes[votes] = as_csr(given)
         elif is_sparse(given):
             changes[votes] = given.toarray()

@@ -47,7 +47,7 @@ def check_data(data: Data, where: str) -> Data:
         mask = getattr(data, name)
         if mask is not None:
             _check_mask(mask, n, name, where)
-    _check_background(data, where)
+    check_background(data, where)
     _check_names("feature_names", data.names.features, Z.shape[1], where)
     _check_names("class_names", data.names.classes, int(data.y.max()) + 1, where)
     return data
@@ -76,7 +76,9 @@ def _check_array(value: Any, name: str, where: str) -> None:
 
 
 def _check_sparse(value: Any, name: str, where: str) -> None:
-    if value.format != "csr" or value.ndim != 2:
+    if value.ndim != 2:
+        raise UserError(f"{where}: {name} has shape {value.shape}, expected (n, d)")
+    if value.format != "csr":
         raise UserError(
             f"{where}: {name} is sparse in the format {value.format}, expected csr: "
             f"{name}.tocsr() makes one"
@@ -95,12 +97,12 @@ def _check_labels(y: np.ndarray, where: str) -> None:
             f"{where}: y has type {y.dtype}, expected integer class numbers 0..K-1"
         )
     present = np.unique(y)
-    # Sorted, they are 0, 1, 2, … up to the first class that is missing.
-    gaps = np.flatnonzero(present != np.arange(len(present)))
-    if len(gaps):
+    # Sorted, they are 0, 1, 2, … unless some are missing, or below zero.
+    if (present != np.arange(len(present))).any():
+        missing = np.setdiff1d(np.arange(len(present)), present)
         raise UserError(
             f"{where}: labels in y must be 0..K-1 without gaps; found {present[0]}.."
-            f"{present[-1]} ({len(present)} different, {gaps[0]} is missing). "
+            f"{present[-1]} ({len(present)} different, {missing[0]} is missing). "
             "np.unique(y, return_inverse=True)[1] renumbers them"
         )
     if len(present) < 2:
@@ -197,7 +199,11 @@ def _check_mask(mask: np.ndarray, n: int, key: str, where: str) -> None:
         )
 
 
-def _check_background(data: Data, where: str) -> None:
+def check_background(data: Data, where: str) -> None:
+    """Raise an error unless what there is of other classes is in order.
+
+    Parameters are those of `check_data`.
+    """
     background = data.background
     if background is None:
         for name in ("background_y", "background_Z", "background_held"):

@@ -58,6 +58,7 @@ from rsbench.core.seeds import stream
 from rsbench.core.sparse import (
     SparseVotes,
     as_csr,
+    check_memory,
     dense,
     is_sparse,
     replace_rows,
@@ -132,6 +133,12 @@ class Setup:
             self.new(kind).check_params()
         self.told()
         self.asks_for_background()  # which names what it cannot be given
+        taught_at = adopt(self.learner, Learner).taught_at
+        if taught_at not in ("step", "table"):
+            learner = name_of(self.learner)
+            raise UserError(
+                f"{learner}.taught_at={taught_at!r}, expected step or table"
+            )
         if self.precision not in PRECISIONS:
             expected = ", ".join(PRECISIONS)
             raise UserError(f"precision={self.precision!r}, expected {expected}")
@@ -353,6 +360,10 @@ def run_seed(
     _, reported = setup.reported_steps(numbers.tolist())
     order = np.concatenate(steps)
     y, classes = _relabel(data.y, np.concatenate([order, test]))
+    if is_sparse(data.X):  # whose features may be far more than its values
+        n_classes, d = len(classes), data.X.shape[1]
+        size = 2 * 8 * n_classes * d
+        check_memory(size, f"{n_classes} classes have weights of {d:,} features")
     # More than what is learned from: a teacher's votes may come from all of it.
     pool = np.setdiff1d(np.flatnonzero(y >= 0), test)
     corruption = setup.new("annotation")
@@ -640,7 +651,9 @@ def _replaced(Z: SparseVotes, pool: np.ndarray, votes: Any, whose: str) -> Spars
                 f"{whose} takes back single votes of a sample, and sparse votes can "
                 "only be there for all features of it, or for none"
             )
-        votes = SparseVotes(as_csr(np.nan_to_num(votes)), asked)
+        # At least in single precision: scipy has nothing below it.
+        kept = np.nan_to_num(votes).astype(np.result_type(votes, Z.dtype, np.float32))
+        votes = SparseVotes(as_csr(kept), asked)
     asked = Z.asked.copy()
     asked[pool] = votes.asked
     return SparseVotes(replace_rows(Z.matrix, pool, votes.matrix), asked)

@@ -15,6 +15,9 @@ import numpy as np
 
 from rsbench.errors import UserError
 
+#: The most rows or columns that scipy has numbers for.
+_MOST = np.iinfo(np.int64).max
+
 #: Stored values that are looked at once, so that no check copies a whole matrix.
 _VALUES_AT_ONCE = 1 << 21
 
@@ -62,7 +65,9 @@ class SparseVotes:
 
     def toarray(self) -> np.ndarray:
         """Return votes as a dense array, NaN where nobody was asked."""
-        votes = self.matrix.toarray().astype(np.float32, copy=False)
+        # As dense votes would have it: at least what has room for NaN.
+        dtype = np.result_type(self.dtype, np.float32)
+        votes = self.matrix.toarray().astype(dtype, copy=False)
         votes[~self.asked] = np.nan
         return votes
 
@@ -89,6 +94,8 @@ def make_csr(
     """Return a csr_array of arrays that were checked, sharing them where it can."""
     from scipy.sparse import csr_array
 
+    if indptr.dtype == np.uint64:  # which does not go with numbers that have a sign
+        indptr = indptr.astype(np.int64)
     return csr_array((data, indices, indptr), shape=tuple(shape), copy=False)
 
 
@@ -249,7 +256,7 @@ def check_csr(
         The file, or the data set's name.
     """
     rows, columns = shape
-    if rows < 0 or columns < 1:
+    if not (0 <= rows <= _MOST and 1 <= columns <= _MOST):
         raise UserError(f"{where}: {key} has the shape {shape}, expected rows, columns")
     for name, array in (("indices", indices), ("indptr", indptr)):
         if array.ndim != 1 or array.dtype.kind not in "iu":
@@ -324,7 +331,8 @@ def _check_indices(
             f"{where}: {key}'s indices hold {part[outside[0]]}, expected 0 to "
             f"{columns - 1}"
         )
-    rows = np.repeat(np.arange(start, end), np.diff(indptr[start : end + 1]))
+    lengths = np.diff(indptr[start : end + 1]).astype(np.int64, copy=False)
+    rows = np.repeat(np.arange(start, end), lengths)
     same_row = rows[1:] == rows[:-1]
     step = np.diff(part)
     wrong = np.flatnonzero(same_row & (step <= 0))

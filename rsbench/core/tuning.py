@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from rsbench.core.components import Learner, adopt, parameters_of
+from rsbench.core.components import Learner, Preprocessor, adopt, parameters_of
 from rsbench.core.data import Data, keep_samples
 from rsbench.core.experiment import Setup, run_seed
+from rsbench.core.sparse import is_sparse
 from rsbench.errors import UserError
 
 #: Each candidate learns under so many seeds. They need not differ from the run's own:
@@ -114,7 +115,7 @@ def tune(
     UserError
         If there are no held-out classes, or one of them has too few samples.
     """
-    found = candidates(setup.tune)
+    found = candidates(_possible(setup.tune, data))
     if not found:
         return setup, {}
     held = held_out(data, apart=setup.asks_for_background())
@@ -136,6 +137,26 @@ def tune(
         errors.append(_mean_error(trial, held))
     best = found[int(np.argmin(errors))]  # the first among equals
     return setup.with_values(best), best
+
+
+def _possible(grid: Mapping[str, Any], data: Data) -> dict[str, Any]:
+    """Return a grid without preprocessors that cannot take the data.
+
+    Of sparse features these are all that would fill in every zero.
+    """
+    found = dict(grid)
+    if not is_sparse(data.X) or CHOSEN not in found:
+        return found
+    tried = []
+    for each in found[CHOSEN]:
+        if adopt(each, Preprocessor).takes_sparse:
+            tried.append(each)
+    if not tried:
+        raise UserError(
+            f"tune.{CHOSEN}: none of these takes sparse features; none, l2 and scale do"
+        )
+    found[CHOSEN] = tried
+    return found
 
 
 def _mean_error(setup: Setup, data: Data) -> float:

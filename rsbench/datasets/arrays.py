@@ -7,7 +7,7 @@ import numpy as np
 
 from rsbench.core.components import Dataset, fresh
 from rsbench.core.data import Data, Names
-from rsbench.core.data_checks import check_data
+from rsbench.core.data_checks import check_background, check_data
 from rsbench.datasets.draws import check_draw, draw_classes
 from rsbench.errors import UserError, did_you_mean
 from rsbench.files.arrays import (
@@ -90,7 +90,7 @@ class Arrays(Dataset):
             )
         arrays = join_sparse(_read(path), SPARSE, path)
         _check_keys(arrays, path)
-        for key in ("X", "background"):
+        for key in SPARSE:
             if key in arrays:
                 arrays[key] = _at_least_float32(arrays[key])
         data = Data(
@@ -154,16 +154,18 @@ def _others(arrays: dict[str, Any], path: Path) -> dict[str, Any]:
         if key in arrays:
             others[key] = arrays[key]
     if len(given) == 2:
-        labelled = Data(
-            X=arrays["background"], y=arrays["background_y"], Z=arrays["background_Z"]
-        )
-        others["validation"] = check_data(labelled, f"{path}, background")
-        others["background_held"] = np.ones(labelled.X.shape[0], bool)
+        # Checked first under their own names; a run checks all of the data again.
+        check_background(Data(y=arrays["y"], Z=arrays["Z"], **others), str(path))
+        classes, y = np.unique(others["background_y"], return_inverse=True)
+        if len(classes) > 1:
+            votes = others["background_Z"]
+            others["validation"] = Data(X=others["background"], y=y, Z=votes)
+        others["background_held"] = np.ones(len(y), bool)
     return others
 
 
 def _at_least_float32(X: Any) -> Any:
-    # Learners accumulate, for which half precision is too coarse.
+    # Learners accumulate, for which half precision is too coarse; scipy has none.
     if X.dtype == np.float16:
         return X.astype(np.float32)
     return X

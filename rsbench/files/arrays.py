@@ -125,14 +125,16 @@ def read_sparse(path: Path, key: str) -> Any:
         What the array is called, for errors.
     """
     arrays = read_npz(path)
-    require_arrays(arrays, ("format", *_PARTS), path)
-    # scipy writes the word as bytes.
-    format_ = np.asarray(arrays["format"]).astype("U").item()
-    if format_ != "csr":
+    require_arrays(arrays, ("format",), path)
+    word = arrays["format"].tolist()
+    if isinstance(word, bytes):  # as scipy writes it
+        word = word.decode("ascii", "replace")
+    if word != "csr":
         raise UserError(
-            f"{path}: a sparse array in the format {format_}, expected csr: "
+            f"{path}: a sparse array in the format {word!s:.20}, expected csr: "
             f"scipy.sparse.save_npz(file, {key}.tocsr())"
         )
+    require_arrays(arrays, _PARTS, path)
     return _sparse(arrays, key, path)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from rsbench.errors import UserError
 from rsbench.learners.base import Learner
-from rsbench.learners.other_libraries import find, make
+from rsbench.learners.other_libraries import find, make, refused
 
 
 @functools.cache
@@ -84,16 +84,26 @@ class River(Learner):
         self.random_state = random_state
 
     def check_params(self) -> None:
+        model = self._new()
         try:
-            self._new().predict_proba_one({0: 0.0})
+            # On samples that any classifier can learn from: what it refuses now it
+            # would refuse after data were read, too.
+            for i in range(4):
+                model.learn_one({0: 0.5 * i, 1: 1.0}, bool(i % 2))
+            model.predict_proba_one({0: 0.0, 1: 1.0})
         except NotImplementedError:
             raise UserError(
                 f"river's {self.model} gives no probabilities, which scores are made of"
             ) from None
+        except Exception as error:  # models have all kinds of them
+            raise self._refused(error) from None
 
     def _learn(self, X: np.ndarray, y: np.ndarray) -> None:
-        for x, code in zip(X.tolist(), y.tolist(), strict=True):
-            self.model_.learn_one(dict(enumerate(x)), self._label(code))
+        try:
+            for x, code in zip(X.tolist(), y.tolist(), strict=True):
+                self.model_.learn_one(dict(enumerate(x)), self._label(code))
+        except Exception as error:
+            raise self._refused(error) from None
 
     def _init(self, n_classes: int, X: np.ndarray) -> None:
         self.model_ = self._new()
@@ -112,10 +122,16 @@ class River(Learner):
         n_classes = len(self.classes_)
         scores = np.zeros((len(X), n_classes))
         for i, x in enumerate(X.tolist()):
-            found = self.model_.predict_proba_one(dict(enumerate(x)))
+            try:
+                found = self.model_.predict_proba_one(dict(enumerate(x)))
+            except Exception as error:
+                raise self._refused(error) from None
             for code in range(n_classes):
                 scores[i, code] = found.get(self._label(code), 0.0)
         return scores
+
+    def _refused(self, error: Exception) -> UserError:
+        return refused(f"river's {self.model}", error)
 
     def _new(self) -> Any:
         """Return an untrained model."""

@@ -91,7 +91,7 @@ class Sklearn(BatchLearner):
                 warnings.simplefilter("ignore")  # of samples that nobody will see
                 model.fit(X, y)
                 _scores(model, X, self.estimator)
-        except (TypeError, ValueError) as error:
+        except Exception as error:  # estimators have all kinds of them
             raise refused(f"scikit-learn's {model}", error) from None
         _TRIED.add(repr(model))
 
@@ -136,7 +136,7 @@ class Sklearn(BatchLearner):
                 model.fit(X, y)
                 # Some take what they can be fitted to, and then cannot predict.
                 _scores(model, X[:1], self.estimator)
-        except ValueError as error:
+        except Exception as error:
             # One that was fitted before, or has many samples, will not do so later.
             if self.model_ is not None or counts.min() >= _MANY:
                 raise refused(f"scikit-learn's {model}", error) from None
@@ -159,7 +159,7 @@ class Sklearn(BatchLearner):
             return self._of_all_classes(np.ones((X.shape[0], 1)), only)
         try:
             scores = _scores(self.model_, X, self.estimator)
-        except ValueError as error:
+        except Exception as error:
             raise refused(f"scikit-learn's {self.model_}", error) from None
         return self._of_all_classes(scores, self.model_.classes_)
 
@@ -167,7 +167,7 @@ class Sklearn(BatchLearner):
         """Call a method of the model; what it refuses is told in one line."""
         try:
             getattr(self.model_, method)(*args, **kwargs)
-        except ValueError as error:
+        except Exception as error:
             raise refused(f"scikit-learn's {self.model_}", error) from None
 
     def _class(self) -> Any:

@@ -135,7 +135,7 @@ class BySamples:
         squares = float(np.trace(self.gram)) / self.n
         if not self.fit_intercept:
             return squares
-        return squares - float(self.gram.sum()) / self.n**2
+        return _left(squares, float(self.gram.sum()) / self.n**2)
 
     def add(self, X: Any, y: np.ndarray) -> np.ndarray:
         """Take samples in; return what would have been predicted just before each."""
@@ -246,7 +246,7 @@ class ByFeatures:
             return float(np.trace(self.gram)) / self.n
         mean = self.gram[-1, :-1] / self.n
         squares = (float(np.trace(self.gram)) - self.n) / self.n
-        return squares - float(mean @ mean)
+        return _left(squares, float(mean @ mean))
 
     def add(self, X: Any, y: np.ndarray) -> np.ndarray:
         """Take samples in; return what would have been predicted just before each."""
@@ -298,6 +298,14 @@ class ByFeatures:
 
             return hstack([X, ones], format="csr")
         return np.hstack([X, ones])
+
+
+def _left(squares: float, of_mean: float) -> float:
+    """Return a difference; zero where nothing but rounding is left of it."""
+    left = squares - of_mean
+    if left <= 1e-12 * squares:
+        return 0.0
+    return left
 
 
 def _products(one: Any, two: Any) -> np.ndarray:

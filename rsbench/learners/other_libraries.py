@@ -50,6 +50,10 @@ def make(cls: type, params: Mapping[str, Any] | None, what: str, **own: Any) -> 
     UserError
         For a parameter that is unknown or no plain value, and for one that is missing.
     """
+    if not isinstance(params, Mapping | None):
+        raise UserError(
+            f"{what}: params={params!r}, expected values by name, {{alpha: 3}}"
+        )
     given = dict(params or {})
     known = inspect.signature(cls).parameters
     for name, value in given.items():
@@ -70,7 +74,7 @@ def make(cls: type, params: Mapping[str, Any] | None, what: str, **own: Any) -> 
             )
     try:
         return cls(**{**own, **given})
-    except (TypeError, ValueError) as error:
+    except Exception as error:  # constructors have all kinds of them
         raise refused(what, error) from None
 
 

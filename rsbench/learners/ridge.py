@@ -42,7 +42,9 @@ class Ridge(OnlineLearner):
         Sums and products of what was learned.
     shift_ : ndarray of shape (d,)
         The first sample, which is subtracted from all: with an intercept that changes
-        nothing but rounding. Zeros without intercept, and for sparse features.
+        nothing but rounding. Zeros without intercept, and where the first sample has
+        zeros, as counts do: the origin is then among the samples already, and classes
+        that tie at it do so exactly.
 
     References
     ----------
@@ -89,7 +91,7 @@ class Ridge(OnlineLearner):
     def _init(self, n_classes: int, X: Any) -> None:
         features = self._features(X[:1])
         self.shift_ = np.zeros(features.shape[1])
-        if self.fit_intercept and not is_sparse(features):
+        if self.fit_intercept and not is_sparse(features) and features.all():
             self.shift_ = features[0].astype(np.float64)
         self.alpha_ = self.alpha
         self.solver_ = BySamples(n_classes, self.fit_intercept)
@@ -117,7 +119,9 @@ class Ridge(OnlineLearner):
             if self.relative:
                 scale = solver.scale()
                 # Samples that are all the same leave nothing to penalise.
-                self.alpha_ = self.alpha * scale if scale > 0 else self.alpha
+                self.alpha_ = self.alpha
+                if scale > 0:
+                    self.alpha_ = self.alpha * scale
             solver.regularise(self.alpha_)
         # With more samples than features, products of features are fewer.
         if isinstance(solver, BySamples) and solver.n >= len(self.shift_):

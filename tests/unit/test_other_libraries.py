@@ -5,13 +5,19 @@ import pytest
 import scipy.sparse
 from sklearn.utils import all_estimators
 
+import rsbench
 from rsbench import checks
+from rsbench.aggregators import Ones
+from rsbench.core.experiment import Setup, load
 from rsbench.core.measures import margins
+from rsbench.corruptions import Full
 from rsbench.errors import UserError
-from rsbench.learners import River, Sklearn
+from rsbench.learners import Lean, River, Sklearn
 from rsbench.learners.from_river import classifiers as of_river
 from rsbench.learners.from_sklearn import classifiers as of_sklearn
 from rsbench.plugins import registry
+from rsbench.preprocessors import Identity
+from rsbench.protocols import PerClass
 
 CLASSES = np.arange(4)
 
@@ -156,6 +162,11 @@ def test_estimators_keep_the_promises_of_learners(name):
             {"estimator": "SVC", "params": {"kernel": "precomputed"}},
             r"SVC\(kernel='precomputed'\) refuses: ValueError",
         ),
+        (
+            {"estimator": "RandomForestClassifier", "params": {"class_weight": [1, 2]}},
+            "refuses: IndexError",
+        ),
+        ({"params": 3}, "params=3, expected values by name"),
     ],
 )
 def test_what_scikit_learn_refuses_is_told_before_data_are_read(config, message):
@@ -268,11 +279,39 @@ def test_models_keep_the_promises_of_learners(name):
         ({"model": "linear_model.LinearRegression"}, "no classifier of river's"),
         ({"params": {"l3": 1}}, "LogisticRegression has no parameter 'l3'"),
         ({"model": "BaggingClassifier"}, "river's BaggingClassifier needs 'model'"),
+        (
+            {"model": "BaggingClassifier", "params": {"model": "foo"}},
+            "river's BaggingClassifier refuses: AttributeError",
+        ),
+        (
+            {"model": "PAClassifier", "params": {"mode": "foo"}},
+            "river's PAClassifier refuses: KeyError: 'foo'",
+        ),
+        ({"params": {"l2": "abc"}}, "river's LogisticRegression refuses: TypeError"),
     ],
 )
 def test_what_river_does_not_have_is_named(config, message):
     with pytest.raises(UserError, match=message):
         registry.load().build("learner", {"name": "river", **config})
+
+
+def test_what_river_refuses_of_the_data_is_named(samples):
+    X, y = samples
+    with pytest.raises(UserError, match="river's MultinomialNB refuses: ValueError"):
+        River("MultinomialNB").fit(X - 0.8, y).decision_function(X)
+
+
+def test_river_is_known_by_its_version_where_it_computes(monkeypatch):
+    data = rsbench.datasets.Synthetic(classes=3).load()
+    data = load(data, None, "synthetic")
+
+    def known(learner):
+        parts = (Ones(), Identity(), PerClass(2), Full())
+        return rsbench.running.identify(Setup(learner, *parts), data)
+
+    before = known(River()), known(Lean())
+    monkeypatch.setattr(rsbench.running, "version_of", lambda name: f"{name} 99")
+    assert known(River()) != before[0] and known(Lean()) == before[1]
 
 
 def test_the_extra_is_named_where_river_is_missing(monkeypatch):

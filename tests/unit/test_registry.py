@@ -223,9 +223,7 @@ def test_two_entry_points_of_one_module_are_one_plugin(fresh, site):
     (site / "rsbench-stranger-1.2.dist-info" / "entry_points.txt").write_text(points)
     made = fresh()
     assert not made.broken
-    assert [str(plugin) for plugin in made.plugins if not plugin.is_built_in] == [
-        "rsbench-stranger 1.2"
-    ]
+    assert [str(plugin) for plugin in made.plugins].count("rsbench-stranger 1.2") == 1
 
 
 def test_an_interrupt_is_a_persons_and_stops_everything(fresh):

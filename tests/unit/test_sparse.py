@@ -1,5 +1,6 @@
 """Sparse features, votes and relevance: the same numbers as dense ones, and clear words for what is wrong."""
 
+import dataclasses
 import re
 
 import numpy as np
@@ -31,6 +32,7 @@ from rsbench.core.sparse import (
     with_values,
 )
 from rsbench.core.supervision import Supervision
+from rsbench.core.tuning import tune
 from rsbench.corruptions import (
     Budget,
     Full,
@@ -133,6 +135,55 @@ def assert_same_rows(one, two):
         assert first == pytest.approx(second, rel=1e-8, abs=1e-8)
     assert one.given == pytest.approx(two.given)
     assert one.bound == pytest.approx(two.bound, rel=1e-8)
+
+
+def test_graded_votes_keep_their_precision(words):
+    """Two votes of 0.1 are no more than 0.2, which in single precision they are."""
+    X, y, Z = words
+    votes = SparseVotes(as_csr(0.1 * Z), np.ones(len(y), bool))
+    aggregator = ClassThreshold(0.2, scope="seen")
+    expected = aggregator.relevance(0.1 * Z, y)[X > 0]
+    found = aggregator.relevance_on(as_csr(X), votes, y)
+    np.testing.assert_array_equal(found, expected)
+    assert SparseVotes(as_csr(Z), votes.asked).toarray().dtype == np.float32
+
+
+def test_classes_that_tie_do_so_in_dense_rows_too(rng):
+    """Documents that share no word with any learned from are of no class."""
+    y = np.arange(60) % 3
+    X = np.zeros((60, 400))
+    for row in X:
+        row[rng.choice(400, 6, replace=False)] = 1.0
+    made = setup(Ridge(), preprocessor=L2(), protocol=PerClass(3))
+    found = []
+    for wrap in (np.asarray, scipy.sparse.csr_array):
+        data = load(Data(X=wrap(X), y=y, Z=wrap(X > 0)), None, "words")
+        found.append(run_seed(made, data, 0))
+    assert_same_rows(*found)
+    alike = np.ones((12, 2))
+    both = [
+        Ridge().fit(wrap(alike), np.arange(12) % 3) for wrap in (np.asarray, as_csr)
+    ]
+    assert both[0].alpha_ == both[1].alpha_ == 0.2
+
+
+def test_sparse_data_are_tuned_fairly_with_what_takes_them(pair):
+    """Centring would fill in every zero."""
+    data = dataclasses.replace(pair[1], validation=pair[1])
+    tried = {"preprocessor": [Center(), L2(), Identity()]}
+    _, chosen = tune(setup(Lean(), tune=tried), data, PerClass)
+    assert not isinstance(chosen["preprocessor"], Center)
+    with pytest.raises(UserError, match="none of these takes sparse features"):
+        tune(setup(Lean(), tune={"preprocessor": [Center()]}), data, PerClass)
+
+
+def test_features_beyond_the_machines_memory_are_named(rng):
+    X = scipy.sparse.csr_array((np.ones(6), (range(6), range(6))), shape=(6, 2**50))
+    data = Data(X=X, y=np.arange(6) % 2, Z=X)
+    for learner, aggregator in ((Ridge(), Ones()), (Ellipsotron(), ClassSoft())):
+        made = setup(learner, aggregator=aggregator, protocol=PerClass(2))
+        with pytest.raises(UserError, match="2 classes have weights of 1,125,899,"):
+            run_seed(made, load(data, None, "wide"), 0)
 
 
 @pytest.mark.parametrize(
@@ -471,6 +522,9 @@ BAD = {
     "X's shape is array([3, 4, 1])": {"shape": np.array([3, 4, 1])},
     "X has the shape (-3, 4)": {"shape": np.array([-3, 4])},
     "X has type int64, expected floats": {"data": np.arange(4)},
+    "X has the shape (3, 18446744073709551615)": {
+        "shape": np.array([3, 2**64 - 1], np.uint64)
+    },
 }
 
 
@@ -482,6 +536,18 @@ def test_a_sparse_file_that_is_wrong_is_named(tmp_path, message):
     with pytest.raises(UserError, match=re.escape(message)) as caught:
         load(Arrays(str(path)), None, str(path))
     assert "mine.npz" in str(caught.value) and "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int16, np.uint32, np.uint64])
+def test_whole_numbers_of_any_type_will_do(tmp_path, dtype):
+    parts = broken()
+    for name in ("X_indices", "X_indptr"):
+        parts[name] = parts[name].astype(dtype)
+    rest = {"y": np.array([0, 1, 0]), "Z": np.zeros((3, 4), np.float16)}
+    np.savez(tmp_path / "a.npz", **parts, **rest)
+    data = load(Arrays(str(tmp_path / "a.npz")), None, "a")
+    np.testing.assert_array_equal(data.X.toarray()[0], [1, 0, 2, 0])
+    assert data.Z.dtype == np.float32
 
 
 def test_parts_that_are_missing_or_there_twice_are_named(tmp_path):
@@ -565,10 +631,18 @@ def test_another_format_of_scipys_is_named(tmp_path, words):
         UserError, match=r"X.npz: a sparse array in the format csc, expected csr"
     ):
         Arrays(str(tmp_path)).load()
+    scipy.sparse.save_npz(tmp_path / "X.npz", scipy.sparse.coo_array(X))
+    with pytest.raises(UserError, match=r"in the format coo, .* X.tocsr\(\)"):
+        Arrays(str(tmp_path)).load()
+    for odd in (b"\xff\xfe", ["csr", "csr"]):
+        np.savez(tmp_path / "X.npz", format=np.array(odd))
+        with pytest.raises(UserError, match=r"X.npz: a sparse array in the format"):
+            Arrays(str(tmp_path)).load()
     np.savez(tmp_path / "X.npz", a=np.ones(3))
-    with pytest.raises(
-        UserError, match=r"X.npz: format, data, indices, indptr, shape missing"
-    ):
+    with pytest.raises(UserError, match=r"X.npz: format missing; it has a"):
+        Arrays(str(tmp_path)).load()
+    np.savez(tmp_path / "X.npz", format="csr")
+    with pytest.raises(UserError, match=r"X.npz: data, indices, indptr, shape missing"):
         Arrays(str(tmp_path)).load()
     np.save(tmp_path / "X.npy", X)
     with pytest.raises(UserError, match="X is there as npy and npz; keep one"):
