@@ -158,8 +158,14 @@ def test_arrays_with_a_labelled_background_can_be_tuned_on(tmp_path, rng):
         Arrays(str(tmp_path / "votes.npz")).load()
     short = {**labels, "background_Z": labels["background_Z"][:4]}
     np.savez(tmp_path / "short.npz", **content, **short)
-    with pytest.raises(UserError, match="short.npz, background: Z has shape"):
+    with pytest.raises(UserError, match=r"short.npz: background_Z has shape \(4, 3\)"):
         Arrays(str(tmp_path / "short.npz")).load()
+    # Other classes have any numbers.
+    gaps = {**labels, "background_y": 7 * labels["background_y"] + 3}
+    np.savez(tmp_path / "gaps.npz", **content, **gaps)
+    found = Arrays(str(tmp_path / "gaps.npz")).load()
+    assert found.validation.y.tolist() == [0, 1, 2, 0, 1, 2]
+    assert found.background_y.max() == 17
 
 
 # The same budget for every method.
