@@ -58,7 +58,7 @@ def test_the_field_is_compared_in_tracks_untuned_and_tuned(rsbench, tmp_path):
         for info in found.values()
         if info["control"] == "fair"
     }
-    assert grids["ridge"] == {"alpha": [0.02, 0.1, 0.5, 2.5]}
+    assert grids["ridge"] == {"alpha": [0.04, 0.2, 1.0, 5.0]}
     assert grids["lean"] == {"C": [0.001, 0.01, 0.1, 1.0]}
     assert grids["ncm"] == {}
     chosen = found["ridge (fair) tuned"]["tuned"]["0"]

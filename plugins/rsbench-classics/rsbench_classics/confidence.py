@@ -16,11 +16,11 @@ Gaussian; here the covariance between classes, which a step would make, is left 
 of a diagonal covariance everything but the diagonal.
 """
 
+import functools
 import math
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from scipy.special import ndtri
 
 from rsbench import UserError
 from rsbench.learners import OneByOne, by_feature, check_memory, hardest_negative
@@ -232,7 +232,7 @@ class SCW(ConfidenceWeighted):
 
     def factors(self, margin: float, variance: float) -> tuple[float, float]:
         """Return how far the mean moves, and by how much the variance shrinks."""
-        phi = float(ndtri(self.eta))
+        phi = _quantile(self.eta)
         if margin >= phi * math.sqrt(variance):
             return 0.0, 0.0
         n = variance
@@ -248,3 +248,12 @@ class SCW(ConfidenceWeighted):
             -a * variance * phi + math.sqrt((a * variance * phi) ** 2 + 4 * variance)
         )
         return a, a * phi / (root + a * variance * phi)
+
+
+@functools.cache
+def _quantile(share: float) -> float:
+    """Return what a standard normal number is below of, with that probability."""
+    # Here, since importing it takes longer than listing all plugins.
+    from scipy.special import ndtri
+
+    return float(ndtri(share))
