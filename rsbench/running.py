@@ -382,7 +382,7 @@ def identify(setup: Setup, data: Data) -> Identity:
     # features may be told to the learner.
     known_data = [data.identity, *data.names.classes]
     if setup.track(data).names:
-        known_data += data.names.features
+        known_data += [*data.names.features, *data.names.concepts]
     found = fingerprint(components, known_data, sorted(code))
     return Identity(found, tuple(unknown), built_in)
 

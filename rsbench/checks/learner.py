@@ -404,6 +404,20 @@ def survives_missing_votes(make: Make) -> None:
         _check_scores(make, dataclasses.replace(problem, Z=Z))
 
 
+@promise("learner")
+def takes_any_concepts(make: Make) -> None:
+    """If it asks for votes (`annotation`, `class_votes`) and does not say that they are
+    to be for features (`needs_feature_votes`), any number of concepts will do."""
+    learner = adopt(new(make), Learner)
+    asked = {*wanted(learner), *asked_for(learner)}
+    if not {"annotation", "class_votes"} & asked:
+        return
+    if "relevance" in asked or learner.needs_feature_votes:
+        return
+    for concepts in (1, 11):
+        _check_scores(make, _with_concepts(make_problem(), concepts))
+
+
 def wanted(learner: Any) -> set[str]:
     """Return what a learner asks for; what no run can give breaks the promise."""
     try:
@@ -436,12 +450,11 @@ def prepared(learner: Any, problem: Problem) -> Any:
     if not asks_for_background(adopt(learner, Learner)):
         background = None
     d = problem.X.shape[1]
-    features = tuple(f"feature {j}" for j in range(d))
     offered = {
         "background": background,
         "class_votes": _class_votes(problem),
-        "feature_names": features,
-        "concept_names": features,
+        "feature_names": tuple(f"feature {j}" for j in range(d)),
+        "concept_names": tuple(f"concept {j}" for j in range(problem.Z.shape[1])),
         "class_names": tuple(f"class {c}" for c in problem.classes),
     }
     given = {name: offered[name] for name in asked_for(learner)}
@@ -573,6 +586,19 @@ def _sparse(problem: Problem) -> Problem:
     votes = SparseVotes(as_csr(problem.Z), np.ones(len(problem.y), bool))
     relevance = with_values(X, problem.R[row_numbers(X), X.indices])
     return dataclasses.replace(problem, X=X, Z=votes, R=relevance)
+
+
+def _with_concepts(problem: Problem, concepts: int) -> Problem:
+    """Return the problem with votes for so many concepts beside its features."""
+    rng = stream(5, "checks")
+    other = problem.background
+    return dataclasses.replace(
+        problem,
+        Z=rng.random((len(problem.y), concepts)) < 0.4,
+        background=dataclasses.replace(
+            other, Z=rng.random((len(other.X), concepts)) < 0.4
+        ),
+    )
 
 
 def _without_annotations(problem: Problem) -> Problem:

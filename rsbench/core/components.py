@@ -264,6 +264,9 @@ class Learner(Component):
     taught_at: ClassVar[Literal["step", "table"]] = "step"
     #: Whether it takes sparse rows of features; else it gets dense ones.
     takes_sparse: bool = False
+    #: Whether the votes that it asks for (`annotation`) must be for the features, since
+    #: it learns which of these matter; else they are for any concepts.
+    needs_feature_votes: bool = False
     #: Whether features may be negative; not those of counts.
     takes_negative: bool = True
     #: Called once before the stream, with what it names: `background`, `class_votes`,

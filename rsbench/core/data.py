@@ -22,18 +22,22 @@ _CHUNK_BYTES = 1 << 24
 
 @dataclass(frozen=True)
 class Names:
-    """Names of features and classes, for people to read.
+    """Names of features, classes and concepts, for people to read.
 
     Parameters
     ----------
     features : tuple of str
-        One name per column of `X` and `Z`; empty when unknown.
+        One name per column of `X`; empty when unknown.
     classes : tuple of str
         One name per class number; empty when unknown.
+    concepts : tuple of str
+        One name per column of `Z`, where people were asked about something else than
+        the features; empty where concepts *are* the features.
     """
 
     features: tuple[str, ...] = ()
     classes: tuple[str, ...] = ()
+    concepts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -128,9 +132,10 @@ class Data:
     ----------
     y : array of shape (n,), of int
         Each sample's class, 0 to K-1 without gaps.
-    Z : array of shape (n, d)
-        Annotations: each sample's votes for features, 0/1 or graded in [0, 1]; dense,
-        or scipy's CSR.
+    Z : array of shape (n, d), or (n, m)
+        Annotations: each sample's votes for concepts, 0/1 or graded in [0, 1]; dense,
+        or scipy's CSR. Concepts are the d features, unless `names.concepts` has m names
+        for them.
     X : array of shape (n, d), of float, or None
         Features, such as detectors' scores; dense, or scipy's CSR. None while they are
         still to be extracted from images.
@@ -140,7 +145,7 @@ class Data:
         Images of other classes, for extractors that have to be trained.
     on_bad_image : {"error", "drop"}
         What to do about images that are missing or damaged.
-    visible : array of shape (n, d), of bool, or None
+    visible : array of Z's shape, of bool, or None
         Which votes could be given at all, where a data set says so. Class-level counts
         leave out the others.
     asked : array of shape (n,), of bool, or None
@@ -151,8 +156,8 @@ class Data:
         Features of samples of other classes, which are never tested on.
     background_y : array of shape (m,), of int, or None
         Their classes, by any numbers.
-    background_Z : array of shape (m, d), or None
-        Their votes, as in `Z`.
+    background_Z : array, or None
+        Their votes, for the concepts of `Z`.
     background_held : array of shape (m,), of bool, or None
         Which of them are of the classes in `validation`, and so must not be told to a
         learner that is tuned on those.
@@ -192,6 +197,11 @@ class Data:
     how_to_get_real: str | None = None
     details: dict[str, dict[str, Any]] = field(default_factory=dict)
     drawn: Drawn | None = None
+
+    @property
+    def concepts_are_features(self) -> bool:
+        """Whether votes are for the features themselves, which can then be relevant."""
+        return not self.names.concepts
 
     @property
     def all_images(self) -> list[Path]:
@@ -241,6 +251,9 @@ def identity(data: Data) -> str:
     later = (data.asked, data.background_y, data.background_Z, data.background_held)
     arrays += [array for array in later if array is not None]
     digest = hashlib.sha256()
+    if not data.concepts_are_features:
+        # There may be as many of them as features.
+        digest.update(b"concepts")
     for array in arrays:
         if array is None:
             # So that each array has its place, whichever of them are there.

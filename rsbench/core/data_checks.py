@@ -31,10 +31,11 @@ def check_data(data: Data, where: str) -> Data:
     Z = data.Z
     if data.X is not None:
         _check_features(data.X, n, "X", where)
-        if Z.shape != data.X.shape:
+        if Z.shape != data.X.shape and data.concepts_are_features:
             raise UserError(
                 f"{where}: Z has shape {Z.shape} but X has {data.X.shape}; "
-                "annotations need one vote per sample and feature"
+                "annotations need one vote per sample and feature, or names of the "
+                "concepts that they are for: concept_names"
             )
     if Z.ndim != 2 or Z.shape[0] != n:
         raise UserError(
@@ -48,7 +49,12 @@ def check_data(data: Data, where: str) -> Data:
         if mask is not None:
             _check_mask(mask, n, name, where)
     check_background(data, where)
-    _check_names("feature_names", data.names.features, Z.shape[1], where)
+    width = Z.shape[1]
+    if data.X is not None:
+        width = data.X.shape[1]
+    if data.X is not None or data.concepts_are_features:
+        _check_names("feature_names", data.names.features, width, where)
+    _check_concepts(data, where)
     _check_names("class_names", data.names.classes, int(data.y.max()) + 1, where)
     return data
 
@@ -177,6 +183,14 @@ def _check_votes(Z: Any, key: str, where: str) -> None:
             raise UserError(f"{where}: {key} holds {bad}; votes must lie in [0, 1]")
 
 
+def _check_concepts(data: Data, where: str) -> None:
+    names = data.names.concepts
+    _check_names("concept_names", names, data.Z.shape[1], where)
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise UserError(f"{where}: concept_names has '{twice}' more than once")
+
+
 def _check_visible(data: Data, where: str) -> None:
     if is_sparse(data.Z) or is_sparse(data.X):
         raise UserError(
@@ -231,10 +245,11 @@ def check_background(data: Data, where: str) -> None:
         )
     Z = data.background_Z
     if Z is not None:
-        if Z.shape != background.shape:
+        expected = (m, data.Z.shape[1])
+        if Z.shape != expected:
             raise UserError(
-                f"{where}: background_Z has shape {Z.shape} but background has "
-                f"{background.shape}"
+                f"{where}: background_Z has shape {Z.shape}, expected {expected}: a "
+                "row for each of background, and Z's columns"
             )
         _check_votes(Z, "background_Z", where)
     if data.background_held is not None:

@@ -63,7 +63,12 @@ from rsbench.core.sparse import (
     is_sparse,
     replace_rows,
 )
-from rsbench.core.supervision import Supervision, rich_supervision, what_is_told
+from rsbench.core.supervision import (
+    Supervision,
+    check_concepts,
+    rich_supervision,
+    what_is_told,
+)
 from rsbench.core.told import Told, Track
 from rsbench.errors import UserError
 
@@ -372,6 +377,7 @@ def run_seed(
     learner = setup.new_learner(seed)
     aggregator = setup.new("aggregator")
     wanted = rich_supervision(learner)
+    check_concepts(learner, data, corruption.is_absent)
     tuned: dict[str, Any] = {}
     asks_aggregator = "relevance" in wanted and not corruption.is_absent
     if asks_aggregator and aggregator.tune is not None:

@@ -90,12 +90,18 @@ def told_names(learner: Any, data: Data) -> tuple[str, ...]:
     """Return of which of a data set's names a learner is told, in tables' words."""
     found = []
     for name in asked_before(learner):
-        there = data.names.features
-        if name == "class_names":
-            there = data.names.classes
-        if name in NAMES and there:
+        if name in NAMES and _names(data, name):
             found.append(NAMES[name])
     return tuple(sorted(found))
+
+
+def _names(data: Data, name: str) -> tuple[str, ...]:
+    """Return the data set's own names of what a learner asks to know the names of."""
+    if name == "class_names":
+        return data.names.classes
+    if name == "concept_names" and not data.concepts_are_features:
+        return data.names.concepts
+    return data.names.features
 
 
 def prepare(
@@ -147,8 +153,8 @@ def prepare(
                 given[name] = class_votes(Z[pool], y[pool], len(classes))
         elif name == "class_names":
             given[name] = _names_in_use(data, y, len(classes))
-        else:  # votes are for features, so that concepts have their names
-            given[name] = data.names.features
+        else:
+            given[name] = _names(data, name)
     if given:
         learner.prepare(**given)
 
@@ -174,11 +180,11 @@ def _background(learner: Any, data: Data, features: Features) -> Background | No
 
 
 def class_votes(Z: Any, y: np.ndarray, n_classes: int) -> np.ndarray:
-    """Return the share of votes that each feature has in each class.
+    """Return the share of votes that each concept has in each class.
 
     Parameters
     ----------
-    Z : array or SparseVotes of shape (n, d)
+    Z : array or SparseVotes of shape (n, m)
         Votes, NaN where nobody was asked.
     y : array of shape (n,)
         The classes that they are of, 0 to K-1.
@@ -187,7 +193,7 @@ def class_votes(Z: Any, y: np.ndarray, n_classes: int) -> np.ndarray:
 
     Returns
     -------
-    array of shape (K, d)
+    array of shape (K, m)
         Shares; NaN where nobody of a class was asked.
     """
     if isinstance(Z, SparseVotes):

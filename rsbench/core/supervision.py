@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from rsbench.core.components import name_of, told_by
-from rsbench.core.data import bytes_of_row, in_blocks, release
+from rsbench.core.data import Data, bytes_of_row, in_blocks, release
 from rsbench.core.preparation import asked_before
 from rsbench.core.sparse import SparseVotes, dense, is_sparse, row_numbers, with_values
 from rsbench.core.told import Told
@@ -82,6 +82,36 @@ def what_is_told(learner: Any, aggregator: Any, is_absent: bool = False) -> Told
     if "annotation" in asked and by_relevance is not Told.CLASS_VOTES:
         return Told.VOTES
     return by_relevance
+
+
+def check_concepts(learner: Any, data: Data, is_absent: bool) -> None:
+    """Raise an error for a learner that is to know which features matter, where people
+    were asked about something else.
+
+    Parameters
+    ----------
+    learner : Learner
+        The learner.
+    data : Data
+        The data set.
+    is_absent : bool
+        Whether nobody annotates anything. Relevance is then one, whatever votes are
+        for.
+    """
+    if data.concepts_are_features:
+        return
+    asked = rich_supervision(learner)
+    if "relevance" in asked and not is_absent:
+        wants = "relevance"
+    elif "annotation" in asked and learner.needs_feature_votes:
+        wants = "votes for features"
+    else:
+        return
+    raise UserError(
+        f"{name_of(learner)} asks for {wants}, and people were asked about "
+        f"{data.Z.shape[1]:,} concepts that are none of the {data.X.shape[1]:,} "
+        "features: choose a method that asks for annotation or class_votes"
+    )
 
 
 class Supervision:

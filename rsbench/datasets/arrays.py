@@ -27,6 +27,7 @@ OPTIONAL = (
     "background_Z",
     "feature_names",
     "class_names",
+    "concept_names",
 )
 #: These may be sparse.
 SPARSE = ("X", "Z", "background", "background_Z")
@@ -36,7 +37,8 @@ class Arrays(Dataset):
     """Features, labels and annotations from an npz file, or a folder of npy files.
 
     Files of a folder are memory-mapped. The arrays are `X` (n x d), `y` (n, classes
-    0..K-1) and `Z` (n x d, votes in [0, 1]). Optional ones are `asked` (n, bool: which
+    0..K-1) and `Z` (n x d, votes in [0, 1] for the features; or n x m, for m concepts
+    with names of their own, `concept_names`). Optional ones are `asked` (n, bool: which
     samples anybody was asked about), `test` (n, bool: a fixed test set), `background`
     (m x d, features of other classes), `background_y` and `background_Z` (their labels
     and votes, for learners that ask for them and to tune on), `feature_names` and
@@ -100,7 +102,9 @@ class Arrays(Dataset):
             asked=arrays.get("asked"),
             test=arrays.get("test"),
             names=Names(
-                _names(arrays.get("feature_names")), _names(arrays.get("class_names"))
+                _names(arrays.get("feature_names")),
+                _names(arrays.get("class_names")),
+                _names(arrays.get("concept_names")),
             ),
             **_others(arrays, path),
         )
@@ -159,7 +163,10 @@ def _others(arrays: dict[str, Any], path: Path) -> dict[str, Any]:
         classes, y = np.unique(others["background_y"], return_inverse=True)
         if len(classes) > 1:
             votes = others["background_Z"]
-            others["validation"] = Data(X=others["background"], y=y, Z=votes)
+            names = Names(concepts=_names(arrays.get("concept_names")))
+            others["validation"] = Data(
+                X=others["background"], y=y, Z=votes, names=names
+            )
         others["background_held"] = np.ones(len(y), bool)
     return others
 

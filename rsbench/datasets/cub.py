@@ -1,5 +1,6 @@
 """Caltech-UCSD Birds 200-2011: species, images, and attributes marked in them."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -78,6 +79,10 @@ class CUB(RealOrSimulated):
         Learn only from images that a person annotated, of species with so many of them,
         and test on the others (protocol.test=mask); for a file that has made up some
         votes and says which, in `real_annotation`.
+    concepts : {"features", "beside"}
+        Whether attributes are the features that are learned from, by the scores of
+        their detectors; or concepts beside the features of a network, which have no
+        names.
     on_bad_image : {"error", "drop"}
         Whether images that are missing or damaged are an error, or left out and
         counted.
@@ -97,6 +102,7 @@ class CUB(RealOrSimulated):
         beside=("attributes.txt",),
     )
     how_to_get_real = "Get the real one with: python -m rsbench data get cub"
+    simulated_settings = (*RealOrSimulated.simulated_settings, "concepts")
 
     def __init__(
         self,
@@ -108,6 +114,7 @@ class CUB(RealOrSimulated):
         certainty_weights: tuple[float, ...] = (0.0, 0.5, 0.75, 1.0),
         not_visible: Literal["count", "drop"] = "count",
         annotated: int | None = None,
+        concepts: Literal["features", "beside"] = "features",
         on_bad_image: Literal["error", "drop"] = "error",
         difficulty: float = 1.0,
         draw: int = 0,
@@ -119,6 +126,7 @@ class CUB(RealOrSimulated):
         self.certainty_weights = certainty_weights
         self.not_visible = not_visible
         self.annotated = annotated
+        self.concepts = concepts
         self.on_bad_image = on_bad_image
         self.difficulty = difficulty
         self.draw = draw
@@ -190,9 +198,15 @@ class CUB(RealOrSimulated):
                 validation=np.isin(table.y[others], validation),
             ),
             on_bad_image=self.on_bad_image,
-            names=Names(table.attributes, class_names),
+            names=self._names(table.attributes, class_names),
             drawn=drawn,
         )
+
+    def _names(self, attributes: Sequence[str], classes: Sequence[str]) -> Names:
+        """Return names, of which attributes' are for features or for concepts."""
+        if self.concepts == "beside":
+            return Names((), tuple(classes), tuple(attributes))
+        return Names(tuple(attributes), tuple(classes))
 
     def _really_annotated(self, table: Table, few: np.ndarray) -> np.ndarray:
         """Return the species with enough images that a person annotated."""
@@ -233,12 +247,12 @@ class CUB(RealOrSimulated):
 
     def simulate(self) -> Data:
         """Return simulated species over CUB's attributes."""
-        features: list[str] = []
+        attributes: list[str] = []
         for group, size in GROUPS.items():
-            features += [f"{group}::{i}" for i in range(size)]
+            attributes += [f"{group}::{i}" for i in range(size)]
         classes = [f"species{c}" for c in range(len(CLASS_SIZES))]
         world = World(difficulty=self.difficulty, draw=self.draw)
-        names = Names(tuple(features), tuple(classes))
+        names = self._names(attributes, classes)
         return generate(world, CLASS_SIZES, tuple(GROUPS.values()), names)
 
     def status(self, root: Path) -> tuple[bool, str]:

@@ -21,6 +21,9 @@ from rsbench.core.data import Data, Names
 from rsbench.core.seeds import stream
 from rsbench.errors import UserError
 
+#: Features of the network that a simulated data set with concepts has.
+NETWORK_WIDTH = 256
+
 #: Which values make sense, by parameter.
 _AT_LEAST_ONE = ("families", "appearance_factors")
 _POSITIVE = ("marks", "popularity", "variety", "likeness")
@@ -104,9 +107,10 @@ def generate(
     class_sizes : sequence of int
         Number of samples of each class.
     groups : sequence of int
-        Number of features in each group.
+        Number of attributes in each group.
     names : Names
-        Of features and classes.
+        Of features and classes. With names of concepts, attributes are these, and what
+        is learned from are features of a network, NETWORK_WIDTH of them.
     """
     n_few = len(class_sizes)
     n_classes = n_few + world.background_classes
@@ -118,7 +122,11 @@ def generate(
     prototypes = _prototypes(world, groups, family)
     luck = stream(world.draw, "samples").random((len(y), prototypes.shape[1]))
     shown = luck < prototypes[y]
-    X = _detect(world, prototypes, shown, y, family).astype(np.float32)
+    logits = _detect(world, prototypes, shown, y, family)
+    if names.concepts:
+        X = _mixed(world, logits).astype(np.float32)
+    else:
+        X = (1 / (1 + np.exp(-logits))).astype(np.float32)
     Z = _annotate(world, shown)
 
     few = y < n_few
@@ -134,6 +142,7 @@ def generate(
             X=others["background"],
             y=others["background_y"],
             Z=others["background_Z"],
+            names=Names(concepts=names.concepts),
         )
         others["background_held"] = np.ones(len(others["background"]), bool)
     return Data(
@@ -186,7 +195,7 @@ def _detect(
     y: np.ndarray,
     family: np.ndarray,
 ) -> np.ndarray:
-    """Return detectors' scores, (n, d), in (0, 1)."""
+    """Return the log-odds of detectors' scores, (n, d)."""
     rng = stream(world.draw, "detectors")
     n = len(y)
     d = prototypes.shape[1]
@@ -214,5 +223,16 @@ def _detect(
     # minus infinity.
     log_odds = np.log((base + 0.01) / (1 - base))
     prior = world.detector_bias * log_odds + world.detector_offset
-    logits = prior + world.detector_gain * evidence + appearance @ loadings + noise
-    return 1 / (1 + np.exp(-logits))
+    return prior + world.detector_gain * evidence + appearance @ loadings + noise
+
+
+def _mixed(world: World, logits: np.ndarray) -> np.ndarray:
+    """Return nameless features, (n, NETWORK_WIDTH): rectified mixtures of attributes.
+
+    Like the last layer of a network, they hold what tells attributes apart, in no one's
+    words.
+    """
+    rng = stream(world.draw, "network")
+    weights = rng.normal(size=(logits.shape[1], NETWORK_WIDTH))
+    mixtures = (logits - logits.mean(axis=0)) @ weights
+    return np.maximum(mixtures / np.sqrt(logits.shape[1]), 0.0)

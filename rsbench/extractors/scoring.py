@@ -1,11 +1,14 @@
-"""From features of images to scores of attributes, and a word on how good those are."""
+"""From features of images to scores of attributes, and a word on how good those are.
+
+Where attributes are concepts beside the features, the features stay as they are.
+"""
 
 import dataclasses
 from typing import Any
 
 import numpy as np
 
-from rsbench.core.data import Data, Training
+from rsbench.core.data import Data, Names, Training
 from rsbench.core.seeds import stream
 from rsbench.errors import UserError
 from rsbench.extractors.bad_images import without_bad
@@ -37,9 +40,12 @@ def detect(
     Returns
     -------
     Data
-        With scores as features.
+        With scores as features; with the images' own features where votes are for
+        concepts beside them, for which nothing is trained.
     """
     data, keep = without_bad(data, bad)
+    if not data.concepts_are_features:
+        return _with_features(data, features[keep], {"features": source})
     if data.training is None:
         raise UserError(
             "the data set has no images of other classes to train attribute detectors "
@@ -56,7 +62,8 @@ def detect(
         told["unseen"] = "validation classes"
     detectors = train_detectors(of_training, training, recipe)
     scores = detectors.scores(features)
-    return _with_scores(data, scores, {**told, **detectors.quality})
+    told.update(detectors.quality)
+    return _with_features(data, scores, {"detectors": told})
 
 
 def _without_validation(training: Training, seed: int) -> Training:
@@ -93,7 +100,7 @@ def score(
     Data
         With scores as features.
     """
-    if scores.shape[1] != data.Z.shape[1]:
+    if scores.shape[1] != data.Z.shape[1] and data.concepts_are_features:
         where = ", ".join(map(str, source.values()))
         raise UserError(
             f"{where}: scores of {scores.shape[1]} attributes, but the data set has "
@@ -103,47 +110,52 @@ def score(
     scores = scores[keep]
     # Not on the samples themselves, whose votes are for the learners alone.
     measured = {}
-    if data.training is not None and len(data.training.y):
-        found = quality(scores[len(data.y) :], data.training.Z)
+    training = data.training
+    if training is not None and len(training.y) and data.concepts_are_features:
+        found = quality(scores[len(data.y) :], training.Z)
         for measure, value in found.items():
             measured[f"background_{measure}"] = value
-    return _with_scores(data, scores, {**source, **measured})
+    return _with_features(data, scores, {"detectors": {**source, **measured}})
 
 
-def _with_scores(data: Data, scores: np.ndarray, detectors: dict[str, Any]) -> Data:
-    """Return the data with scores in place of images.
+def _with_features(
+    data: Data, features: np.ndarray, details: dict[str, dict[str, Any]]
+) -> Data:
+    """Return the data with features in place of images.
 
     Rows of samples come first; those of training images are the background.
     """
     n = len(data.y)
     others: dict[str, Any] = {}
-    if len(scores) > n and data.training is not None:
+    if len(features) > n and data.training is not None:
         others = {
-            "background": scores[n:],
+            "background": features[n:],
             "background_y": data.training.y,
             "background_Z": data.training.Z,
             "background_held": data.training.validation,
         }
     return dataclasses.replace(
         data,
-        X=scores[:n],
+        X=features[:n],
         **others,
-        validation=_validation(data.training, scores[n:]),
+        validation=_validation(data, features[n:]),
         images=None,
         training=None,
-        details={**data.details, "detectors": detectors},
+        details={**data.details, **details},
     )
 
 
-def _validation(training: Training | None, scores: np.ndarray) -> Data | None:
+def _validation(data: Data, features: np.ndarray) -> Data | None:
     """Return the samples of the validation classes, to choose hyperparameters on.
 
     There are none if there are not two classes or more.
     """
+    training = data.training
     if training is None:
         return None
     held = training.validation
     classes, y = np.unique(training.y[held], return_inverse=True)
     if len(classes) < 2:
         return None
-    return Data(y=y, Z=training.Z[held], X=scores[held])
+    names = Names(concepts=data.names.concepts)
+    return Data(y=y, Z=training.Z[held], X=features[held], names=names)

@@ -24,6 +24,8 @@ from rsbench.learners.passive_aggressive import Lean, PassiveAggressive, Variant
 class _SharedScale(Learner):
     """Learn with the diagonal that the annotations seen so far define."""
 
+    needs_feature_votes = True
+
     marked_: np.ndarray
     asked_: np.ndarray
     irrelevant: float

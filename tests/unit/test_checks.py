@@ -144,6 +144,8 @@ class OwnGenerator(Step):
 class MarksAlone(Learner):
     """Right, though it learns from annotations alone: prototypes of what people marked."""
 
+    needs_feature_votes = True
+
     def __init__(self):
         self.marks = None
 
@@ -620,6 +622,13 @@ class BelievesClassVotes(Lean):
         if self.prepared_ is None:
             return scores
         return scores + X @ self.prepared_.T
+
+
+@wrong("learner", "takes_any_concepts", "partial_fit raised ValueError")
+class TakesConceptsForFeatures(MarksAlone):
+    """It does not say that votes must be for features."""
+
+    needs_feature_votes = False
 
 
 class Marked:
