@@ -27,6 +27,7 @@ from rsbench.core.components import (
     parameters_of,
 )
 from rsbench.core.data import Background
+from rsbench.core.evaluation import nobody_asked, only_marked, with_missing
 from rsbench.core.measures import margins
 from rsbench.core.preparation import (
     asked_before,
@@ -383,10 +384,11 @@ def equals_without_annotations(make: Make) -> None:
 
 @promise("learner")
 def survives_missing_votes(make: Make) -> None:
-    """If it asks for votes (`annotation`, `class_votes`), those that nobody was asked
-    for (NaN, and no class votes at all) leave its scores finite."""
+    """If it asks for votes (`annotation`, `view`, `class_votes`), those that nobody was
+    asked for (NaN, and no class votes at all) leave its scores finite."""
     learner = new(make)
-    if not {"annotation", "class_votes"} & {*wanted(learner), *asked_for(learner)}:
+    told = {*wanted(learner), *asked_for(learner)}
+    if not {"annotation", "view", "class_votes"} & told:
         return
     problem = make_problem()
     votes = problem.Z.astype(np.float64)
@@ -412,7 +414,7 @@ def takes_any_concepts(make: Make) -> None:
     asked = {*wanted(learner), *asked_for(learner)}
     if not {"annotation", "class_votes"} & asked:
         return
-    if "relevance" in asked or learner.needs_feature_votes:
+    if {"relevance", "view"} & asked or learner.needs_feature_votes:
         return
     for concepts in (1, 11):
         _check_scores(make, _with_concepts(make_problem(), concepts))
@@ -507,7 +509,15 @@ def _has_randomness(learner: Any) -> bool:
 def _given(learner: Any, problem: Problem, rows: Any) -> dict[str, np.ndarray]:
     """Return what the learner asks for of these samples."""
     offered = {"relevance": problem.R, "annotation": problem.Z}
-    return {name: offered[name][rows] for name in wanted(learner)}
+    given = {}
+    for name in wanted(learner):
+        if name == "view":
+            votes = problem.Z[rows]
+            view = only_marked(problem.X[rows], votes)
+            given[name] = with_missing(view, nobody_asked(votes))
+        else:
+            given[name] = offered[name][rows]
+    return given
 
 
 def _check_scores(make: Make, problem: Problem) -> np.ndarray:

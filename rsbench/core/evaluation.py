@@ -8,7 +8,14 @@ import numpy as np
 from rsbench.core.components import name_of
 from rsbench.core.data import Data, bytes_of_row, in_blocks, release
 from rsbench.core.measures import margins
-from rsbench.core.sparse import SparseVotes, dense, is_sparse
+from rsbench.core.sparse import (
+    SparseVotes,
+    dense,
+    is_sparse,
+    row_numbers,
+    values_at,
+    with_values,
+)
 from rsbench.errors import UserError
 
 #: The test set's features and scores are kept from one test to the next if each takes
@@ -95,10 +102,26 @@ class Features:
         With statistics from the stream, each sample is transformed by those up to and
         including itself.
         """
+        return self.learned_and_viewed(block, None)[0]
+
+    def learned_and_viewed(self, block: np.ndarray, votes: Any) -> tuple[Any, Any]:
+        """Return samples of the stream as `learned` does, and views of them.
+
+        A view is the sample with its unmarked features blanked, zero before the
+        preprocessor; NaN where nobody was asked.
+
+        Parameters
+        ----------
+        block : array of int
+            The samples.
+        votes : array or SparseVotes, or None
+            Their votes; None for no views.
+        """
         if self.constant:
-            return self.now(block)
+            return self.now(block), self._view(block, votes)
         rows = []
-        for i in block:
+        views = []
+        for number, i in enumerate(block):
             self._seen.append(i)
             if self._preprocessor.partial_fit is not None:
                 self._preprocessor.partial_fit(self._read([i]))
@@ -106,11 +129,23 @@ class Features:
                 # All of them anew at each sample: slow, but right for any `fit`.
                 self._preprocessor.fit(self._read(self._seen))
             rows.append(self.now([i]))
-        return stack(rows)
+            if votes is not None:
+                views.append(self._view([i], votes[number : number + 1]))
+        if votes is None:
+            return stack(rows), None
+        return stack(rows), stack(views)
 
     def now(self, rows: np.ndarray | list[int]) -> Any:
         """Return any samples, by the statistics of the current step."""
         return self._given(self._preprocessor.transform(self._read(rows)))
+
+    def _view(self, rows: np.ndarray | list[int], votes: Any) -> Any:
+        """Return what people marked of samples, by the statistics of now."""
+        if votes is None:
+            return None
+        blanked = only_marked(self._read(rows), votes)
+        view = self._given(self._preprocessor.transform(blanked))
+        return with_missing(view, nobody_asked(votes))
 
     def other(self, X: Any) -> Any:
         """Return samples of other classes, as they would be if they were learned."""
@@ -141,6 +176,41 @@ class Features:
                 f"{X.min():.3g}: preprocessor=none, l2 or scale, or another learner"
             )
         return X
+
+
+def only_marked(X: Any, votes: Any) -> Any:
+    """Return features as they are where somebody marked them, and zero elsewhere.
+
+    Parameters
+    ----------
+    X : array or csr_array of shape (n, d)
+        Features. Sparse ones keep their places.
+    votes : array or SparseVotes of shape (n, d)
+        Votes; any above zero is a mark.
+    """
+    if is_sparse(X):
+        marked = values_at(votes.matrix, X) > 0
+        return with_values(X, np.where(marked, X.data, 0).astype(X.dtype))
+    return np.where(votes > 0, X, 0).astype(X.dtype)
+
+
+def nobody_asked(votes: Any) -> np.ndarray:
+    """Return of which samples all votes are missing."""
+    if isinstance(votes, SparseVotes):
+        return ~votes.asked
+    if votes.dtype.kind != "f":  # only floats can be NaN
+        return np.zeros(len(votes), bool)
+    return np.isnan(votes).all(axis=1)
+
+
+def with_missing(X: Any, missing: np.ndarray) -> Any:
+    """Return rows of which some are NaN, wherever they have a value."""
+    if not missing.any():
+        return X
+    if is_sparse(X):
+        gone = missing[row_numbers(X)]
+        return with_values(X, np.where(gone, np.nan, X.data).astype(X.dtype))
+    return np.where(missing[:, None], np.nan, X).astype(X.dtype)
 
 
 def stack(parts: list[Any]) -> Any:

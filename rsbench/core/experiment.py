@@ -519,8 +519,10 @@ def learn(
         # In blocks, so that a bounded part of a memory-mapped array is read at once.
         # Online learners learn the same, however the stream is cut.
         for block in in_blocks(step, features.row_bytes):
-            X = features.learned(block)
+            X, view = features.learned_and_viewed(block, rich.votes(block))
             given = rich.next(X)
+            if view is not None:
+                given["view"] = view
             if learner.batch:
                 margin = lessons.add(X, y[block], given)
             else:

@@ -14,10 +14,7 @@ from rsbench.core.told import Told
 from rsbench.errors import UserError, did_you_mean
 
 #: What a learner can ask for by naming it as an argument of `partial_fit`.
-RICH_SUPERVISION = ("relevance", "annotation")
-
-#: What later releases are to give; asking for it now is told apart from a typo.
-_NOT_GIVEN_YET = ("view", "brief")
+RICH_SUPERVISION = ("relevance", "annotation", "view")
 
 #: Arguments that say nothing of what a learner is told.
 _SCIKIT_LEARNS_ARGUMENTS = ("X", "y", "classes", "sample_weight")
@@ -45,11 +42,6 @@ def rich_supervision(learner: Any) -> set[str]:
         word = parameter.name
         if word in _SCIKIT_LEARNS_ARGUMENTS:
             continue
-        if word in _NOT_GIVEN_YET:
-            raise UserError(
-                f"{name} asks for '{word}', which this version of rsbench "
-                "does not give yet"
-            )
         if word not in RICH_SUPERVISION:
             raise UserError(
                 f"{name}.partial_fit asks for '{word}'. "
@@ -79,14 +71,15 @@ def what_is_told(learner: Any, aggregator: Any, is_absent: bool = False) -> Told
     if "relevance" in asked:
         by_relevance = told_by(aggregator)
     # Relevance may say more than the votes that a learner asks for beside it.
-    if "annotation" in asked and by_relevance is not Told.CLASS_VOTES:
+    if asked & {"annotation", "view"} and by_relevance is not Told.CLASS_VOTES:
         return Told.VOTES
     return by_relevance
 
 
 def check_concepts(learner: Any, data: Data, is_absent: bool) -> None:
-    """Raise an error for a learner that is to know which features matter, where people
-    were asked about something else.
+    """Raise an error if a learner cannot be told what people were asked about.
+
+    It wants to know which features matter, and votes are for concepts beside them.
 
     Parameters
     ----------
@@ -95,14 +88,16 @@ def check_concepts(learner: Any, data: Data, is_absent: bool) -> None:
     data : Data
         The data set.
     is_absent : bool
-        Whether nobody annotates anything. Relevance is then one, whatever votes are
-        for.
+        Whether nobody annotates anything. Relevance is then one and a view missing,
+        whatever votes are for.
     """
     if data.concepts_are_features:
         return
     asked = rich_supervision(learner)
     if "relevance" in asked and not is_absent:
         wants = "relevance"
+    elif "view" in asked and not is_absent:
+        wants = "view"
     elif "annotation" in asked and learner.needs_feature_votes:
         wants = "votes for features"
     else:
@@ -171,6 +166,18 @@ class Supervision:
             self._fit(pool)
             if self._aggregator.see is None:
                 self._whole = self._relevance(order)
+
+    def votes(self, block: np.ndarray) -> Any:
+        """Return the votes of samples for a view of them; None if nobody asks for it.
+
+        Parameters
+        ----------
+        block : array of int
+            The samples.
+        """
+        if "view" not in self.wanted:
+            return None
+        return self._Z[block]
 
     def next(self, X: Any) -> dict[str, Any]:
         """Return the supervision of the next samples, by the name it is asked for.

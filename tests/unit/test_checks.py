@@ -624,6 +624,16 @@ class BelievesClassVotes(Lean):
         return scores + X @ self.prepared_.T
 
 
+@wrong("learner", "survives_missing_votes", "of 240 scores are not finite")
+class StepsOnNothing(Lean):
+    """Of a sample that nobody was asked about there is no view to step on."""
+
+    def partial_fit(self, X, y, classes=None, *, view=None):
+        super().partial_fit(X, y, classes)
+        self.coef_[y[0]] += 1e-3 * view[0]
+        return self
+
+
 @wrong("learner", "takes_any_concepts", "partial_fit raised ValueError")
 class TakesConceptsForFeatures(MarksAlone):
     """It does not say that votes must be for features."""

@@ -22,6 +22,7 @@ from rsbench.learners import SVMFF, Ellipsotron, Gaussian, Lean, Ridge
 from rsbench.preprocessors import Identity
 from rsbench.protocols import PerClass
 from tests.small_data import ATTRIBUTES, write_cub
+from tests.unit.test_view import Looks
 
 CONCEPTS = ("wet", "warm", "loud")
 
@@ -123,6 +124,7 @@ def test_sparse_rows_may_have_concepts_too(data):
         (Ellipsotron(), Sample(), "Ellipsotron asks for relevance"),
         (Ellipsotron(), ClassSoft(), "Ellipsotron asks for relevance"),
         (SVMFF(), Ones(), "SVMFF asks for votes for features"),
+        (Looks(), Ones(), "Looks asks for view"),
     ],
 )
 def test_who_wants_to_know_which_features_matter_is_refused(

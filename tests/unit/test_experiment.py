@@ -433,8 +433,7 @@ def test_a_learner_asks_by_naming_an_argument(signature):
     [
         ("*, gossip", "asks for 'gossip'"),
         ("*, relevence=None", "Did you mean 'relevance'"),
-        ("*, view=None", "asks for 'view', which this version"),
-        ("*, brief=None", "asks for 'brief', which this version"),
+        ("*, veiw=None", "asks for 'veiw'. Did you mean 'view'"),
         ("*args", r"takes \*args: name what it wants"),
         ("**kwargs", r"takes \*kwargs: name what it wants"),
     ],
