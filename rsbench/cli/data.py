@@ -62,11 +62,9 @@ def get(args: argparse.Namespace) -> int:
         raise UserError(
             f"unknown data set '{args.name}'. {did_you_mean(args.name, available)}"
         )
-    from rsbench.files import download
-
     cls = available[args.name]
     folder = data_root() / cls.archive.folder
-    is_new = download.get(cls.archive, data_root(), args.url)
+    is_new = cls.get(data_root(), args.url)
     # What is there may be incomplete all the same, as an archive of another address.
     complete, found = _state(cls)
     arrival = "there already"
@@ -90,7 +88,7 @@ def status(args: argparse.Namespace) -> int:
             state = "incomplete"
         else:
             state = "absent"
-        line = f"{name:<6} {state:<11} {folder}"
+        line = f"{name:<8} {state:<11} {folder}"
         if found:
             line += f": {found}"
         print(line)
@@ -98,11 +96,11 @@ def status(args: argparse.Namespace) -> int:
         part = folder.with_name(f"{folder.name}.tgz.part")
         if part.exists():
             print(
-                f"       {part.stat().st_size:,} bytes are downloaded; go on: "
+                f"         {part.stat().st_size:,} bytes are downloaded; go on: "
                 f"python -m rsbench data get {name}"
             )
-        elif not found and cls.archive.url:
-            print(f"       python -m rsbench data get {name}")
+        elif not found:
+            print(f"         python -m rsbench data get {name}")
     return 0
 
 

@@ -3,12 +3,19 @@
 from rsbench import hookimpl
 from rsbench.datasets.arrays import Arrays
 from rsbench.datasets.cub import CUB
+from rsbench.datasets.opinions import Opinions
 from rsbench.datasets.sun import SUN
 from rsbench.datasets.synthetic import Synthetic
 
-__all__ = ["CUB", "SUN", "Arrays", "Synthetic"]
+__all__ = ["CUB", "SUN", "Arrays", "Opinions", "Synthetic"]
 
 
 @hookimpl
 def rsbench_datasets() -> dict[str, type]:
-    return {"arrays": Arrays, "synthetic": Synthetic, "cub": CUB, "sun": SUN}
+    return {
+        "arrays": Arrays,
+        "synthetic": Synthetic,
+        "cub": CUB,
+        "sun": SUN,
+        "opinions": Opinions,
+    }

@@ -62,6 +62,21 @@ class RealOrSimulated(Dataset):
         data = self.simulate()
         return dataclasses.replace(data, how_to_get_real=self.how_to_get_real)
 
+    @classmethod
+    def get(cls, root: Path, url: str | None = None) -> bool:
+        """Download and unpack the data set; tell whether it is new.
+
+        Parameters
+        ----------
+        root : Path
+            Where data sets lie, RSBENCH_DATA.
+        url : str, optional
+            Address of the archive, in place of the official one.
+        """
+        from rsbench.files import download
+
+        return download.get(cls.archive, root, url)
+
     def find(self) -> Path | None:
         """Return where the real data set is; None if the stand-in is to be taken."""
         if self.source == "simulated":

@@ -137,8 +137,7 @@ def groups(runs: Sequence[Run]) -> list[Group]:
     Groups, and runs in them, stand in the order of their first ones.
     """
     found = comparable(runs)
-    # All runs of a group share what its title says, so the first one stands for them.
-    titles = _titles([members[0] for members in found])
+    titles = _titles(found)
     made = []
     for members, title in zip(found, titles, strict=True):
         made.append(Group(_tell_apart(members), title))
@@ -180,16 +179,34 @@ def _tell_apart(runs: Sequence[Run]) -> list[Run]:
     return numbered
 
 
-def _titles(firsts: Sequence[Run]) -> list[str]:
+def _titles(found: Sequence[Sequence[Run]]) -> list[str]:
     """Return what each group has in common, in more words where titles are the same."""
+    # All runs of a group share what its title says, so the first one stands for them.
+    firsts = [members[0] for members in found]
     titles = [_title(run) for run in firsts]
+    # Such as the domains that a sweep goes over.
+    titles = _told_apart(titles, [_swept(members) for members in found])
+    # Such as two draws of classes from one data set.
+    return _told_apart(titles, [_details(run) for run in firsts])
+
+
+def _told_apart(titles: Sequence[str], more: Sequence[str]) -> list[str]:
+    """Return titles, those that are the same with more words, if there are any."""
     distinct = []
-    for title, run in zip(titles, firsts, strict=True):
-        # Such as two draws of classes from one data set.
-        if titles.count(title) > 1:
-            title = f"{title}, {_details(run)}"
+    for title, words in zip(titles, more, strict=True):
+        if titles.count(title) > 1 and words:
+            title = f"{title}, {words}"
         distinct.append(title)
     return distinct
+
+
+def _swept(members: Sequence[Run]) -> str:
+    """Return the settings that a sweep goes over and all runs of a group share."""
+    shared = []
+    for key, value in members[0].info.swept.items():
+        if all(run.info.swept.get(key) == value for run in members):
+            shared.append(f"{key}={value}")
+    return ", ".join(shared)
 
 
 def _title(run: Run) -> str:

@@ -247,7 +247,7 @@ def test_the_command_gets_cub_and_status_tells(
 ):
     before = rsbench("data", "status")
     assert (
-        "cub    absent      data/CUB_200_2011" in before.stdout
+        "cub      absent      data/CUB_200_2011" in before.stdout
         and "data get cub" in before.stdout
     )
     server.content = cub_archive(make_cub)
@@ -268,12 +268,12 @@ def test_the_command_gets_cub_and_status_tells(
         again.returncode == 0
         and "there already, 36 of 36 images, 6 species, 5 attributes" in again.stdout
     )
-    assert "cub    complete" in rsbench("data", "status").stdout
+    assert "cub      complete" in rsbench("data", "status").stdout
     (
         tmp_path / "data" / "CUB_200_2011" / "images" / "001.Bird_0" / "Bird_0_0.jpg"
     ).unlink()
     after = rsbench("data", "status")
-    assert "cub    incomplete" in after.stdout and "35 of 36 images" in after.stdout
+    assert "cub      incomplete" in after.stdout and "35 of 36 images" in after.stdout
 
 
 def test_unknown_data_sets_are_named(rsbench):

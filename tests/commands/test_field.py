@@ -201,3 +201,36 @@ class Patient(BatchLearner):
 def rsbench_learners():
     return {"patient": Patient}
 """
+
+
+def test_opinions_run_as_a_whole_command_domain_by_domain(rsbench, tmp_path):
+    done = rsbench(
+        "+experiment=opinions",
+        "dataset.source=simulated",
+        "dataset.domain=tweets,movies",
+        "dataset.weights=binary",
+        "method=lean,ellipsotron,naive_bayes",
+        "protocol.samples_per_class=4",
+        "table_steps=[2,4]",
+        "seeds=3",
+        "tracking=none",
+    )
+    assert done.returncode == 0, done.stderr
+    assert len(records(tmp_path)) == 6
+    assert "SIMULATED" in done.stdout and "ellipsotron" in done.stdout
+
+
+def test_opinions_that_cannot_be_fetched_are_a_stand_in_and_say_so(
+    rsbench, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path))
+    small = ("protocol.samples_per_class=5", "seeds=2", "tracking=none")
+    done = rsbench("dataset=opinions", "dataset.weights=binary", *small)
+    assert done.returncode == 0, done.stderr
+    assert "cannot be fetched" in done.stdout + done.stderr
+    assert "SIMULATED data (opinions)" in done.stdout
+    refused = rsbench("data", "get", "opinions")
+    assert refused.returncode == 1 and "cannot be fetched" in refused.stderr
+    refused = rsbench("data", "get", "opinions", "--url", "x")
+    assert refused.returncode == 1 and "takes no --url" in refused.stderr
