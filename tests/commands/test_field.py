@@ -234,3 +234,24 @@ def test_opinions_that_cannot_be_fetched_are_a_stand_in_and_say_so(
     assert refused.returncode == 1 and "cannot be fetched" in refused.stderr
     refused = rsbench("data", "get", "opinions", "--url", "x")
     assert refused.returncode == 1 and "takes no --url" in refused.stderr
+
+
+def test_reviews_run_as_a_whole_command(rsbench, tmp_path):
+    small = ("protocol.samples_per_class=4", "table_steps=[2,4]", "seeds=2")
+    done = rsbench(
+        "+experiment=movies", "method=lean,soft_mask", *small, "tracking=none"
+    )
+    assert done.returncode == 0, done.stderr
+    assert "SIMULATED data (movie_rationales)" in done.stdout
+    assert "data get movie_rationales" in done.stdout
+    lines = []
+    for label, word in (("a", "good"), ("b", "bad")):
+        text = f"it is {word} indeed"
+        lines += [json.dumps({"text": text, "label": label, "marks": [word]})] * 9
+    (tmp_path / "mine.jsonl").write_text("\n".join(lines))
+    own = ("dataset=rationales", "dataset.path=mine.jsonl", "method=soft_mask")
+    done = rsbench(*own, "protocol.samples_per_class=4", "seeds=2", "tracking=none")
+    assert done.returncode == 0, done.stderr
+    assert "rationales mine.jsonl" in done.stdout
+    wrong = rsbench("dataset=rationales", "dataset.path=none.jsonl", "tracking=none")
+    assert wrong.returncode == 1 and "there is no file none.jsonl" in wrong.stderr

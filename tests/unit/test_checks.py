@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 import importlib
+import json
 import os
 from dataclasses import dataclass
 from typing import Any
@@ -76,6 +77,13 @@ def test_built_in_components_keep_every_promise(group, name, tmp_path):
         config["path"] = str(tmp_path / "a.npz")
     if name == "opinions":  # no test asks an index
         config["source"] = "simulated"
+    if name == "rationales":
+        lines = []
+        for label, word in (("a", "good"), ("b", "bad")):
+            text = f"it is {word} indeed"
+            lines += [json.dumps({"text": text, "label": label, "marks": [word]})] * 4
+        (tmp_path / "a.jsonl").write_text("\n".join(lines))
+        config["path"] = str(tmp_path / "a.jsonl")
     make = functools.partial(registry.load().build, group, config)
     assert broken_promises(kinds.BY_GROUP[group].name, make) == {}
 
