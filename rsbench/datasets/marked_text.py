@@ -2,7 +2,7 @@
 
 import logging
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -78,22 +78,15 @@ def bags_of_words(
     if len(classes) < 2:
         raise UserError(f"{where}: documents of one label alone, {classes}")
     learned = [each for each in documents if each.split != "test"]
-    vectorizer = _vectorizer(weights, least, vocabulary)
-    try:
-        vectorizer.fit(learned)
-    except ValueError:
-        raise UserError(
-            f"{where}: no word is in {least} documents or more (dataset.least), of "
-            f"{len(learned):,} that are not tested on"
-        ) from None
+    vectorizer = fitted(words_of, learned, weights, least, vocabulary, where)
     places = vectorizer.vocabulary_
     other = [each for each in documents if each.split == "validation"]
     background = None
     if other:
-        background = _rows(vectorizer, other)
+        background = rows(vectorizer, other)
     asked = np.array([each.marked is not None for each in shown])
     return Data(
-        X=_rows(vectorizer, shown),
+        X=rows(vectorizer, shown),
         y=np.array([classes.index(each.label) for each in shown]),
         Z=_votes(shown, places),
         asked=asked,
@@ -137,23 +130,49 @@ def without_repeated(documents: Sequence[Document], where: str) -> list[Document
     return kept
 
 
-def _vectorizer(weights: Weights, least: int, vocabulary: int | None) -> Any:
+def fitted(
+    words: Callable[[Any], list[str]],
+    texts: Sequence[Any],
+    weights: Weights,
+    least: int,
+    vocabulary: int | None,
+    where: str,
+) -> Any:
+    """Return scikit-learn's vectoriser, once it knows words and how rare they are.
+
+    Parameters
+    ----------
+    words : callable
+        Returns the words of a text.
+    texts : sequence
+        What it learns from: nothing that is tested on.
+    weights, least, vocabulary, where
+        As those of `bags_of_words`.
+    """
     from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 
     settings: dict[str, Any] = {
-        "analyzer": words_of,
+        "analyzer": words,
         "min_df": least,
         "max_features": vocabulary,
         "dtype": np.float64,
     }
+    vectorizer: Any = CountVectorizer(binary=weights == "binary", **settings)
     if weights == "tfidf":
         # 1 + log(tf), as is usual for long texts: else "the" outweighs everything.
-        return TfidfVectorizer(sublinear_tf=True, **settings)
-    return CountVectorizer(binary=weights == "binary", **settings)
+        vectorizer = TfidfVectorizer(sublinear_tf=True, **settings)
+    try:
+        return vectorizer.fit(texts)
+    except ValueError:
+        raise UserError(
+            f"{where}: no word is in {least} texts or more (dataset.least), of "
+            f"{len(texts):,} that are not tested on"
+        ) from None
 
 
-def _rows(vectorizer: Any, documents: Sequence[Document]) -> Any:
-    X = vectorizer.transform(documents)
+def rows(vectorizer: Any, texts: Sequence[Any]) -> Any:
+    """Return texts as sparse rows, their indices ascending."""
+    X = vectorizer.transform(texts)
     X.sort_indices()
     return X
 

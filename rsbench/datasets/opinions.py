@@ -1,16 +1,18 @@
 """Sentences that people have rated, and words that other people have rated."""
 
 import dataclasses
+import functools
 import logging
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
 from rsbench.core.data import Data, Names
 from rsbench.core.seeds import stream
 from rsbench.core.sparse import with_values
+from rsbench.datasets.marked_text import Weights, fitted, rows
 from rsbench.datasets.opinions_files import (
     DOMAINS,
     Sentence,
@@ -26,7 +28,6 @@ from rsbench.files.places import data_root
 log = logging.getLogger(__name__)
 
 Domain = Literal["tweets", "movies", "products", "editorials", "all"]
-Weights = Literal["tfidf", "counts", "binary"]
 
 #: What a word's end may carry that does not belong to it.
 _PUNCTUATION = ".,;:!?\"'()[]{}…«»“”‘’-–—*_/\\"
@@ -193,9 +194,18 @@ class Opinions(RealOrSimulated):
         luck = stream(self.draw, "sentences").random(len(kept))
         other = luck < self.background
         test = luck >= 1 - self.test
-        X, words = self._bags(texts, other, lexicon)
-        strengths = np.zeros(len(words))
-        for j, word in enumerate(words):
+        vectorizer = fitted(
+            functools.partial(words, lexicon=lexicon),
+            [text for text, is_other in zip(texts, other, strict=True) if is_other],
+            self.weights,
+            self.least,
+            None,
+            f"dataset.domain={self.domain}",
+        )
+        X = rows(vectorizer, texts)
+        known = vectorizer.get_feature_names_out().tolist()
+        strengths = np.zeros(len(known))
+        for j, word in enumerate(known):
             strengths[j] = abs(lexicon.get(word, 0.0)) / _STRONGEST
         # A copy: places that are dropped would be dropped of X too.
         Z = with_values(X, strengths[X.indices]).copy()
@@ -207,41 +217,8 @@ class Opinions(RealOrSimulated):
             test=test[~other],
             # Without labels and votes: these sentences are of the same two classes.
             background=X[other],
-            names=Names(tuple(words), ("negative", "positive")),
+            names=Names(tuple(known), ("negative", "positive")),
         )
-
-    def _bags(
-        self, texts: list[str], other: np.ndarray, lexicon: dict[str, float]
-    ) -> tuple[Any, list[str]]:
-        """Return bags of words, CSR, and the words; both by the background's."""
-        from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
-
-        def words_of(text: str) -> list[str]:
-            return words(text, lexicon)
-
-        settings: dict[str, Any] = {
-            "tokenizer": words_of,
-            "token_pattern": None,
-            "lowercase": False,
-            "min_df": self.least,
-            "dtype": np.float64,
-        }
-        vectorizer: Any = CountVectorizer(binary=self.weights == "binary", **settings)
-        if self.weights == "tfidf":
-            vectorizer = TfidfVectorizer(**settings)
-        learned_from = [
-            text for text, is_other in zip(texts, other, strict=True) if is_other
-        ]
-        try:
-            vectorizer.fit(learned_from)
-        except ValueError:
-            raise UserError(
-                f"dataset.least={self.least}: no word is in so many of the "
-                f"{len(learned_from):,} background sentences"
-            ) from None
-        X = vectorizer.transform(texts)
-        X.sort_indices()
-        return X, vectorizer.get_feature_names_out().tolist()
 
     def status(self, root: Path) -> tuple[bool, str]:
         """Return whether the archive is there, and in words what is in it."""

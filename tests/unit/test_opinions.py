@@ -159,7 +159,7 @@ def test_parameters_that_make_no_sense_are_named(changes, message):
 
 
 def test_a_vocabulary_that_is_empty_is_named(archive):
-    with pytest.raises(UserError, match="dataset.least=99: no word is in so many"):
+    with pytest.raises(UserError, match="no word is in 99 texts or more"):
         Opinions(root=archive, least=99).load()
 
 

@@ -226,7 +226,7 @@ def test_files_that_are_wrong_are_named(tmp_path):
     with pytest.raises(UserError, match="documents of one label alone"):
         Rationales(path).load()
     path = write_file(tmp_path / "two.jsonl", OTHER, mine())
-    with pytest.raises(UserError, match="no word is in 9 documents or more"):
+    with pytest.raises(UserError, match="no word is in 9 texts or more"):
         Rationales(path, least=9).load()
     (tmp_path / "list.jsonl").write_text("[1]")
     with pytest.raises(UserError, match="line 1: expected an object"):
