@@ -364,7 +364,7 @@ def equals_without_annotations(make: Make) -> None:
         without = adopt(learner, Learner).without
         if without is None:
             return
-        other = made_like(without, learner)
+        other = prepared(made_like(without, learner), problem)
         what = f"without annotations it is not {type(other).__name__}"
         # Two blocks, since one learner may remember of the first what another does not.
         for block in (range(30), range(30, len(problem.y))):

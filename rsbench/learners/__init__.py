@@ -1,9 +1,11 @@
 """Built-in learners; each follows scikit-learn and works in a notebook on its own."""
 
 from rsbench import hookimpl
+from rsbench.core.evaluation import stack
 from rsbench.core.sparse import check_memory
-from rsbench.learners.base import Learner, OnlineLearner
+from rsbench.learners.base import Learner, OnlineLearner, margins_of
 from rsbench.learners.batch import BatchLearner
+from rsbench.learners.covariance import shrinkage_of, shrunk
 from rsbench.learners.from_river import River
 from rsbench.learners.from_sklearn import Sklearn
 from rsbench.learners.gaussian import Gaussian
@@ -25,6 +27,14 @@ from rsbench.learners.slda import SLDA
 from rsbench.learners.softmax import Softmax
 from rsbench.learners.sparse_rows import by_feature
 from rsbench.learners.svm_ff import SVMFF, SVMFFBatch
+from rsbench.learners.told import (
+    OnlineViewLearner,
+    OnlineVotesLearner,
+    ViewLearner,
+    VotesLearner,
+    votes_on,
+    with_views,
+)
 
 __all__ = [
     "NCM",
@@ -41,6 +51,8 @@ __all__ = [
     "NaiveBayes",
     "OneByOne",
     "OnlineLearner",
+    "OnlineViewLearner",
+    "OnlineVotesLearner",
     "PassiveAggressive",
     "RanPAC",
     "RelevanceLearner",
@@ -49,9 +61,17 @@ __all__ = [
     "SVMFFBatch",
     "Sklearn",
     "Softmax",
+    "ViewLearner",
+    "VotesLearner",
     "by_feature",
     "check_memory",
     "hardest_negative",
+    "margins_of",
+    "shrinkage_of",
+    "shrunk",
+    "stack",
+    "votes_on",
+    "with_views",
 ]
 
 

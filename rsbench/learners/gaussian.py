@@ -96,23 +96,45 @@ class Gaussian(OnlineLearner):
         self.sums_ = self.sums_ + by_class(self._whitened(X), y, n_classes)
         self.counts_ = self.counts_ + np.bincount(y, minlength=n_classes)
 
-    def _predict_and_learn(self, X: Any, y: np.ndarray) -> np.ndarray:
+    def _predict_and_learn(
+        self, X: Any, y: np.ndarray, votes: np.ndarray | None = None
+    ) -> np.ndarray:
         rows = self._whitened(X)
-        sums = self.sums_.copy()
-        counts = self.counts_.copy()
-        terms = self._terms(sums, counts)
-        scores = np.empty((len(y), len(counts)))
+        terms = self._terms(slice(None))
+        scores = np.zeros((len(y), len(self.counts_)))
         for i, pos in enumerate(y.tolist()):
-            scores[i] = _evidence(rows[i], terms)
-            sums[pos] += rows[i]
-            counts[pos] += 1
+            # Before the first sample of all, all classes tie, as for any learner.
+            if self.counts_.any():
+                scores[i] = _evidence(rows[i], terms)
+            self.sums_[pos] += rows[i]
+            self.counts_[pos] += 1
+            if votes is not None:
+                self._see_votes(votes[i], pos)
             # Only one class has moved.
-            own = self._terms(sums[pos : pos + 1], counts[pos : pos + 1])
+            own = self._terms(slice(pos, pos + 1))
             for all_classes, of_class in zip(terms, own, strict=True):
                 all_classes[pos] = of_class[0]
-        self.sums_ = sums
-        self.counts_ = counts
         return margins_of(scores, y)
+
+    def _see_votes(self, votes: np.ndarray, pos: int) -> None:
+        """Take in a sample's votes, for a learner that is told them."""
+
+    def _prior(self, of: slice) -> tuple[Any, np.ndarray]:
+        """Return where the means of classes are before samples, and how surely.
+
+        Parameters
+        ----------
+        of : slice
+            Which classes.
+
+        Returns
+        -------
+        means : ndarray of shape (k, d), or 0.0
+            Whitened, less the mean of all classes.
+        variances : ndarray of shape (k, d), or (d,)
+            How much a class's mean may differ from that.
+        """
+        return 0.0, self.prepared_.variances
 
     def _init(self, n_classes: int, X: np.ndarray) -> None:
         if "prepared_" not in vars(self):
@@ -126,19 +148,18 @@ class Gaussian(OnlineLearner):
     def _whitened(self, X: Any) -> np.ndarray:
         return (X - self.prepared_.mean) @ self.prepared_.basis
 
-    def _terms(
-        self, sums: np.ndarray, counts: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _terms(self, of: slice) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return what classes' scores are made of: by x^2, by x, and constant."""
-        precision = counts[:, None] + 1 / self.prepared_.variances
-        means = sums / precision
+        prior_means, variances = self._prior(of)
+        precision = self.counts_[of, None] + 1 / variances
+        means = (self.sums_[of] + prior_means / variances) / precision
         # Of a sample around the mean, which is not quite known itself.
         weights = 1 / (1 + 1 / precision)
         constant = 0.5 * (np.log(weights) - weights * means**2).sum(axis=1)
         return -0.5 * weights, weights * means, constant
 
     def _scores(self, X: Any) -> np.ndarray:
-        return _evidence(self._whitened(X), self._terms(self.sums_, self.counts_))
+        return _evidence(self._whitened(X), self._terms(slice(None)))
 
 
 def _evidence(

@@ -6,7 +6,9 @@ With one-hot targets Y and features X, both so far, ridge regression is
 
 With few samples it is solved by their products with each other, an n x n matrix
 (`BySamples`); with more samples than features by products of features, d x d
-(`ByFeatures`). Both know what they would have predicted of each sample of a block just
+(`ByFeatures`). A sample of weight w counts as w samples: its row and its target are
+taken times the root of w. What is known of its target already is subtracted first.
+Both know what they would have predicted of each sample of a block just
 before it, by the innovations of a Cholesky factor: with the factor L of the covariance
 that the block's targets have under the prior, z = L^-1 (targets less what is predicted
 of them before the block) are uncorrelated, and L[i, i] z[i] is what sample i's
@@ -17,7 +19,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from rsbench.core.sparse import by_class, check_memory, is_sparse
+from rsbench.core.sparse import check_memory, is_sparse, row_numbers, with_values
 from rsbench.errors import UserError
 
 
@@ -38,7 +40,13 @@ class Solver(Protocol):
     def scale(self) -> float:
         """Return the total variance of the features so far."""
 
-    def add(self, X: Any, y: np.ndarray) -> np.ndarray:
+    def add(
+        self,
+        X: Any,
+        y: np.ndarray,
+        weights: np.ndarray | None = None,
+        known: np.ndarray | None = None,
+    ) -> np.ndarray:
         """Take samples in; return what would have been predicted just before each.
 
         Parameters
@@ -47,11 +55,16 @@ class Solver(Protocol):
             Features.
         y : ndarray of shape (m,)
             Classes, 0 to K-1.
+        weights : ndarray of shape (m,), optional
+            How many samples each counts for, above zero; one by default.
+        known : ndarray of shape (m, K), optional
+            What is known of targets already; the rest is regressed.
 
         Returns
         -------
         ndarray of shape (m, K)
-            Predicted targets; zeros for the first sample of all.
+            Predicted targets, less what was known; of the first sample of all they say
+            nothing.
         """
 
     def solution(self) -> tuple[np.ndarray, np.ndarray]:
@@ -63,6 +76,30 @@ def one_hot(y: np.ndarray, n_classes: int) -> np.ndarray:
     targets = np.zeros((len(y), n_classes))
     targets[np.arange(len(y)), y] = 1.0
     return targets
+
+
+def targets_of(
+    y: np.ndarray, n_classes: int, known: np.ndarray | None = None
+) -> np.ndarray:
+    """Return one-hot targets, less what is known of them already."""
+    targets = one_hot(y, n_classes)
+    if known is not None:
+        targets -= known
+    return targets
+
+
+def weighted(
+    X: Any, targets: np.ndarray, weights: np.ndarray | None
+) -> tuple[Any, np.ndarray, np.ndarray]:
+    """Return rows and targets times the roots of weights, and these roots."""
+    if weights is None:
+        return X, targets, np.ones(len(targets))
+    roots = np.sqrt(weights)
+    if is_sparse(X):
+        rows = with_values(X, X.data * roots[row_numbers(X)])
+    else:
+        rows = X * roots[:, None]
+    return rows, targets * roots[:, None], roots
 
 
 def factor(matrix: np.ndarray) -> np.ndarray:
@@ -113,7 +150,9 @@ class BySamples:
         self.n = 0
         self.alpha = 1.0
         self.X: Any = None
-        self.y = np.empty(0, int)
+        #: Targets, and ones, both times the roots of the samples' weights.
+        self.Y = np.empty((0, n_classes))
+        self.roots = np.empty(0)
         self.gram = np.empty((0, 0))
         #: The factor L of gram + alpha, and L^-1 Y and L^-1 1.
         self.lower = np.empty((0, 0))
@@ -127,8 +166,8 @@ class BySamples:
         self.alpha = alpha
         self.found = None
         self.lower = factor(self.gram + alpha * np.eye(self.n))
-        self.targets = solve(self.lower, one_hot(self.y, self.n_classes))
-        self.ones = solve(self.lower, np.ones(self.n))
+        self.targets = solve(self.lower, self.Y)
+        self.ones = solve(self.lower, self.roots)
 
     def scale(self) -> float:
         """Return the mean squared distance of samples from their mean."""
@@ -137,29 +176,35 @@ class BySamples:
             return squares
         return _left(squares, float(self.gram.sum()) / self.n**2)
 
-    def add(self, X: Any, y: np.ndarray) -> np.ndarray:
+    def add(
+        self,
+        X: Any,
+        y: np.ndarray,
+        weights: np.ndarray | None = None,
+        known: np.ndarray | None = None,
+    ) -> np.ndarray:
         """Take samples in; return what would have been predicted just before each."""
         before = self.n
         self.found = None
-        self._extend(X, y)
+        wanted = targets_of(y, self.n_classes, known)
+        rows, targets, roots = weighted(X, wanted, weights)
+        self._extend(rows, targets, roots)
         new = slice(before, self.n)
         diagonal = self.lower.diagonal()[new, None]
         errors = self.targets[new]
         if self.fit_intercept:
-            weights = self.ones[:, None]
+            ones = self.ones[:, None]
             # The intercept as it was before each sample; before the first, none.
-            above = np.cumsum(weights * self.targets, axis=0)
-            below = np.cumsum(weights**2, axis=0)
+            above = np.cumsum(ones * self.targets, axis=0)
+            below = np.cumsum(ones**2, axis=0)
             intercepts = np.vstack([np.zeros(self.n_classes), (above / below)[:-1]])
-            errors = errors - weights[new] * intercepts[new]
-        predicted = one_hot(y, self.n_classes) - diagonal * errors
-        if before == 0:  # nothing was known
-            predicted[0] = 0.0
-        return predicted
+            errors = errors - ones[new] * intercepts[new]
+        return wanted - diagonal * errors / roots[:, None]
 
-    def _extend(self, X: Any, y: np.ndarray) -> None:
+    def _extend(self, X: Any, targets: np.ndarray, roots: np.ndarray) -> None:
         """Add rows to the samples, to their products and to the factor."""
-        total = self.n + len(y)
+        m = len(roots)
+        total = self.n + m
         check_memory(
             3 * 8 * total**2, f"ridge on {total:,} samples needs their products"
         )
@@ -168,9 +213,9 @@ class BySamples:
         gram[: self.n, : self.n] = self.gram
         gram[self.n :, self.n :] = own
         lower = np.zeros((total, total))
-        targets = one_hot(y, self.n_classes)
-        ones = np.ones(len(y))
-        left = own + self.alpha * np.eye(len(y))
+        left = own + self.alpha * np.eye(m)
+        left_targets = targets
+        left_ones = roots
         if self.n:
             across = _products(X, self.X)
             gram[self.n :, : self.n] = across
@@ -179,16 +224,17 @@ class BySamples:
             lower[: self.n, : self.n] = self.lower
             lower[self.n :, : self.n] = known.T
             left -= known.T @ known
-            targets -= known.T @ self.targets
-            ones -= known.T @ self.ones
+            left_targets = targets - known.T @ self.targets
+            left_ones = roots - known.T @ self.ones
         corner = factor(left)
         lower[self.n :, self.n :] = corner
         self.gram = gram
         self.lower = lower
-        self.targets = np.vstack([self.targets, solve(corner, targets)])
-        self.ones = np.concatenate([self.ones, solve(corner, ones)])
+        self.targets = np.vstack([self.targets, solve(corner, left_targets)])
+        self.ones = np.concatenate([self.ones, solve(corner, left_ones)])
         self.X = _stacked(self.X, X)
-        self.y = np.concatenate([self.y, y])
+        self.Y = np.vstack([self.Y, targets])
+        self.roots = np.concatenate([self.roots, roots])
         self.n = total
 
     def solution(self) -> tuple[np.ndarray, np.ndarray]:
@@ -228,9 +274,9 @@ class ByFeatures:
         check_memory(
             3 * 8 * width**2, f"ridge on {width:,} features needs their products"
         )
-        X = self._with_ones(samples.X)
+        X = self._with_ones(samples.X, samples.roots)
         self.gram: np.ndarray = _as_dense(X.T @ X)
-        self.sums = by_class(X, samples.y, self.n_classes)
+        self.sums: np.ndarray = (X.T @ samples.Y).T
         self.lower: np.ndarray | None = None
         self.weights: np.ndarray | None = None
 
@@ -248,17 +294,24 @@ class ByFeatures:
         squares = (float(np.trace(self.gram)) - self.n) / self.n
         return _left(squares, float(mean @ mean))
 
-    def add(self, X: Any, y: np.ndarray) -> np.ndarray:
+    def add(
+        self,
+        X: Any,
+        y: np.ndarray,
+        weights: np.ndarray | None = None,
+        known: np.ndarray | None = None,
+    ) -> np.ndarray:
         """Take samples in; return what would have been predicted just before each."""
-        X = self._with_ones(X)
-        targets = one_hot(y, self.n_classes)
+        wanted = targets_of(y, self.n_classes, known)
+        rows, targets, roots = weighted(X, wanted, weights)
+        X = self._with_ones(rows, roots)
         lower = self._factor()
-        known = solve(lower, _as_dense(X).T)
-        left = factor(np.eye(len(y)) + known.T @ known)
+        before = solve(lower, _as_dense(X).T)
+        left = factor(np.eye(len(y)) + before.T @ before)
         errors = solve(left, targets - X @ self._weights().T)
-        predicted = targets - left.diagonal()[:, None] * errors
+        predicted = wanted - left.diagonal()[:, None] * errors / roots[:, None]
         self.gram += _as_dense(X.T @ X)
-        self.sums += by_class(X, y, self.n_classes)
+        self.sums += (X.T @ targets).T
         self.n += len(y)
         self.lower = None
         self.weights = None
@@ -288,11 +341,14 @@ class ByFeatures:
             self.weights = solve(lower, solve(lower, self.sums.T), transposed=True).T
         return self.weights
 
-    def _with_ones(self, X: Any) -> Any:
-        """Return features with one more that is always 1, if there is an intercept."""
+    def _with_ones(self, X: Any, roots: np.ndarray) -> Any:
+        """Return features with one more that is always 1, if there is an intercept.
+
+        Rows are times the roots of their weights already, and so is what is added.
+        """
         if not self.fit_intercept:
             return X
-        ones = np.ones((X.shape[0], 1))
+        ones = roots[:, None]
         if is_sparse(X):
             from scipy.sparse import hstack
 

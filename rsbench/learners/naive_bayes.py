@@ -72,14 +72,19 @@ class NaiveBayes(OneByOne):
         self.logs_ = by_feature(n_classes, d, np.log(self.alpha))
         self.totals_ = np.zeros(n_classes)
 
-    def _step(self, x: np.ndarray, features: Any, pos: int) -> np.ndarray:
-        length = float(x.sum())
-        scores = x @ self.logs_.T[features] - length * self._log_totals()
+    def _step(
+        self, x: np.ndarray, features: Any, pos: int, votes: Any = None
+    ) -> np.ndarray:
+        scores = x @ self.logs_.T[features] - float(x.sum()) * self._log_totals()
+        self._count(x, features, pos)
+        return scores
+
+    def _count(self, x: np.ndarray, features: Any, pos: int) -> None:
+        """Add a sample's counts to those of its class."""
         counts = self.counts_[pos]
         counts[features] += x
         self.logs_[pos, features] = np.log(counts[features] + self.alpha)
-        self.totals_[pos] += length
-        return scores
+        self.totals_[pos] += float(x.sum())
 
     def _log_totals(self) -> np.ndarray:
         """Return what all of a class's logarithms are less by."""

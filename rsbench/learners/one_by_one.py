@@ -12,7 +12,9 @@ class OneByOne(OnlineLearner):
     """Learn from one sample after the other, dense or sparse.
 
     A subclass writes `_step(x, features, pos)`, which learns from one sample and
-    returns its scores from before; and `_scores`, to which these belong.
+    returns its scores from before; and `_scores`, to which these belong. One that is
+    told votes for features has `_step(x, features, pos, votes)`, and hands them to
+    `_predict_and_learn`.
     """
 
     shortcuts: ClassVar = {
@@ -22,21 +24,31 @@ class OneByOne(OnlineLearner):
     made_of: ClassVar = {"prequential": "_step"}
     takes_sparse = True
 
-    def _predict_and_learn(self, X: Any, y: np.ndarray) -> np.ndarray:
+    def _predict_and_learn(
+        self, X: Any, y: np.ndarray, votes: np.ndarray | None = None
+    ) -> np.ndarray:
         scores = np.empty((len(y), len(self.classes_)))
         X = X.astype(np.float64, copy=False)
         if is_sparse(X):
+            values = X.data
             starts = X.indptr.tolist()
-            for i, pos in enumerate(y.tolist()):
-                own = slice(starts[i], starts[i + 1])
-                scores[i] = self._step(X.data[own], X.indices[own], pos)
         else:
-            every_feature = slice(None)
-            for i, pos in enumerate(y.tolist()):
-                scores[i] = self._step(X[i], every_feature, pos)
+            values = X
+        features: Any = slice(None)
+        for i, pos in enumerate(y.tolist()):
+            own: Any = i
+            if is_sparse(X):
+                own = slice(starts[i], starts[i + 1])
+                features = X.indices[own]
+            if votes is None:
+                scores[i] = self._step(values[own], features, pos)
+            else:
+                scores[i] = self._step(values[own], features, pos, votes[own])
         return margins_of(scores, y)
 
-    def _step(self, x: np.ndarray, features: Any, pos: int) -> np.ndarray:
+    def _step(
+        self, x: np.ndarray, features: Any, pos: int, votes: Any = None
+    ) -> np.ndarray:
         """Learn from one sample; return its scores from before, (K,).
 
         Parameters
@@ -47,5 +59,8 @@ class OneByOne(OnlineLearner):
             Which features these are of.
         pos : int
             Its class.
+        votes : ndarray or None
+            Votes for these features; NaN where nobody was asked. None for a learner
+            that is told none.
         """
         raise NotImplementedError

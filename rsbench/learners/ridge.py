@@ -75,14 +75,25 @@ class Ridge(OnlineLearner):
     def check_params(self) -> None:
         check_positive(self, "alpha")
 
-    def _predict_and_learn(self, X: Any, y: np.ndarray) -> np.ndarray:
+    def _predict_and_learn(
+        self, X: Any, y: np.ndarray, weights: np.ndarray | None = None
+    ) -> np.ndarray:
+        known = self._known(X)
         X = self._centred(self._features(X))
+        is_new = self.solver_.n == 0
         found = []
         start = 0
         while start < len(y):
             end = min(len(y), start + _AT_ONCE, start + self._until_measured())
             rows = slice(start, end)
-            predicted = self.solver_.add(X[rows], y[rows])
+            predicted = self.solver_.add(
+                X[rows], y[rows], _part(weights, rows), _part(known, rows)
+            )
+            if known is not None:
+                predicted = predicted + known[rows]
+            if is_new:  # before the first sample of all, all classes tie
+                predicted[0] = 0.0
+                is_new = False
             found.append(margins_of(predicted, y[rows]))
             self._after_samples()
             start = end
@@ -99,6 +110,14 @@ class Ridge(OnlineLearner):
     def _features(self, X: Any) -> Any:
         """Return what is regressed on; a subclass may make features of features."""
         return X
+
+    def _known(self, X: Any) -> np.ndarray | None:
+        """Return what is known of targets before anything is learned, (n, K).
+
+        Nothing (None); a subclass may know something. The penalty is then on what the
+        weights differ from that.
+        """
+        return None
 
     def _centred(self, X: Any) -> Any:
         """Return features in double precision, less the first sample."""
@@ -130,4 +149,15 @@ class Ridge(OnlineLearner):
     def _scores(self, X: Any) -> np.ndarray:
         weights, intercept = self.solver_.solution()
         # Of features as they are, not less the first sample.
-        return self._features(X) @ weights.T + (intercept - weights @ self.shift_)
+        scores = self._features(X) @ weights.T + (intercept - weights @ self.shift_)
+        known = self._known(X)
+        if known is not None:
+            scores = scores + known
+        return scores
+
+
+def _part(of_samples: np.ndarray | None, rows: slice) -> np.ndarray | None:
+    """Return what is there of some samples; None where there is nothing of any."""
+    if of_samples is None:
+        return None
+    return of_samples[rows]

@@ -65,7 +65,9 @@ class Softmax(OneByOne):
         self.n_ = 0
         self.length_ = 0.0
 
-    def _step(self, x: np.ndarray, features: Any, pos: int) -> np.ndarray:
+    def _step(
+        self, x: np.ndarray, features: Any, pos: int, votes: Any = None
+    ) -> np.ndarray:
         self.n_ += 1
         self.length_ += float(np.abs(x).sum())
         step = self.rate
@@ -74,18 +76,38 @@ class Softmax(OneByOne):
         weights = self.coef_.T
         squares = self.squares_.T
         scores = x @ weights[features]
-        slope = _softmax(scores)
-        slope[pos] -= 1.0
-        gradient = np.multiply.outer(x, slope)
+        gradient = self._gradient(x, weights[features], softmax(scores), pos, votes)
         squares[features] += gradient**2
         weights[features] -= step * gradient / np.sqrt(squares[features] + _TINY)
         return scores
+
+    def _gradient(
+        self, x: np.ndarray, w: np.ndarray, p: np.ndarray, pos: int, votes: Any
+    ) -> np.ndarray:
+        """Return the gradient of what is descended, for the sample's features.
+
+        Parameters
+        ----------
+        x : ndarray of shape (d,)
+            The sample's values.
+        w : ndarray of shape (d, K)
+            The weights of their features.
+        p : ndarray of shape (K,)
+            The softmax of the scores.
+        pos : int
+            The sample's class.
+        votes : ndarray of shape (d,) or None
+            Votes for the features, of no use here.
+        """
+        slope = p.copy()
+        slope[pos] -= 1.0
+        return np.multiply.outer(x, slope)
 
     def _scores(self, X: Any) -> np.ndarray:
         return X @ self.coef_.T
 
 
-def _softmax(scores: np.ndarray) -> np.ndarray:
+def softmax(scores: np.ndarray) -> np.ndarray:
     """Return probabilities, without overflow."""
     grown = np.exp(scores - scores.max())
     return grown / grown.sum()
