@@ -171,10 +171,12 @@ class BySamples:
 
     def scale(self) -> float:
         """Return the mean squared distance of samples from their mean."""
-        squares = float(np.trace(self.gram)) / self.n
+        total = float(self.roots @ self.roots)
+        squares = float(np.trace(self.gram)) / total
         if not self.fit_intercept:
             return squares
-        return _left(squares, float(self.gram.sum()) / self.n**2)
+        of_sum = float((self.gram * np.outer(self.roots, self.roots)).sum())
+        return _left(squares, of_sum / total**2)
 
     def add(
         self,
@@ -269,6 +271,8 @@ class ByFeatures:
         self.n_classes = samples.n_classes
         self.fit_intercept = samples.fit_intercept
         self.n = samples.n
+        #: How many samples they count for, by their weights.
+        self.total = float(samples.roots @ samples.roots)
         self.alpha = samples.alpha
         width = samples.X.shape[1] + int(self.fit_intercept)
         check_memory(
@@ -289,9 +293,9 @@ class ByFeatures:
     def scale(self) -> float:
         """Return the mean squared distance of samples from their mean."""
         if not self.fit_intercept:
-            return float(np.trace(self.gram)) / self.n
-        mean = self.gram[-1, :-1] / self.n
-        squares = (float(np.trace(self.gram)) - self.n) / self.n
+            return float(np.trace(self.gram)) / self.total
+        mean = self.gram[-1, :-1] / self.total
+        squares = (float(np.trace(self.gram)) - self.total) / self.total
         return _left(squares, float(mean @ mean))
 
     def add(
@@ -313,6 +317,7 @@ class ByFeatures:
         self.gram += _as_dense(X.T @ X)
         self.sums += (X.T @ targets).T
         self.n += len(y)
+        self.total += float(roots @ roots)
         self.lower = None
         self.weights = None
         return predicted

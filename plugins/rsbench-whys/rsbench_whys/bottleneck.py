@@ -81,7 +81,7 @@ class Bottleneck(VotesLearner, BatchLearner):
     substitute: ClassVar = Ridge
     grid: ClassVar = {"alpha": (0.04, 0.2, 1.0), "alpha_concepts": (1.0, 10.0)}
 
-    def __init__(self, alpha: float = 0.2, alpha_concepts: float = 1.0):
+    def __init__(self, alpha: float = 0.2, alpha_concepts: float = 10.0):
         self.alpha = alpha
         self.alpha_concepts = alpha_concepts
 

@@ -45,7 +45,7 @@ class ESZSL(Ridge):
     """
 
     without: ClassVar = Ridge
-    grid: ClassVar = {"alpha": (0.04, 0.2, 1.0), "penalty_concepts": (1.0, 10.0)}
+    grid: ClassVar = {"alpha": (0.04, 0.2, 1.0), "penalty_concepts": (0.1, 1.0)}
 
     def __init__(
         self,
@@ -53,7 +53,7 @@ class ESZSL(Ridge):
         fit_intercept: bool = True,
         relative: bool = True,
         penalty_features: float = 1.0,
-        penalty_concepts: float = 1.0,
+        penalty_concepts: float = 0.1,
     ):
         super().__init__(alpha, fit_intercept, relative)
         self.penalty_features = penalty_features

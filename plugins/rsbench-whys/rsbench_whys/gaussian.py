@@ -1,11 +1,12 @@
-"""Class means with a Gaussian prior that votes shift: a second measurement of a class."""
+"""Class means with a Gaussian prior that votes for concepts shift."""
 
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
 from rsbench.core.data import Background
-from rsbench.learners import Gaussian, OnlineVotesLearner, shrinkage_of, shrunk
+from rsbench.errors import check_positive
+from rsbench.learners import Gaussian, OnlineVotesLearner
 from rsbench_whys.concepts import shares, without_gaps
 
 #: Regressions that are kept, each for one number of votes by concept.
@@ -26,7 +27,7 @@ class VotesOfClasses(NamedTuple):
     mean_share : ndarray of shape (m,)
         That mean.
     covariance : ndarray of shape (m, m)
-        Of shares between classes, shrunk.
+        Of shares between classes, with the penalty.
     within : ndarray of shape (m,)
         The variance of a vote around its class's share.
     """
@@ -53,16 +54,26 @@ class _VotesPrior(Gaussian):
     votes (both less their means over K classes), and votes for a class that had n_j
     votes for concept j:
 
-        A      = cov(S), shrunk, + diag(within_j / n_j)
+        A      = cov(S) + penalty v I + diag(within_j / n_j)
         prior  m_c ~ N((s_c - s) A^-1 S^T M / (K - 1), left t)
 
-    which is the regression of class means on shares that are known but for the noise
-    of n votes; `left` is what it leaves of the variance t of class means, measured on
-    background classes that were left out one at a time, and is one at most: then votes
-    tell nothing, and the prior stays where it was.
+    with v the mean variance of a concept's share: the regression of class means on
+    shares that are known but for the noise of n votes. `left` is what it leaves of the
+    variance t of class means, measured on background classes that were left out one at
+    a time, and is one at most: then votes tell nothing, and the prior stays where it
+    was.
     """
 
     of_background = "annotations"
+    grid: ClassVar = {"penalty": (0.3, 1.0, 3.0, 10.0)}
+
+    def __init__(self, penalty: float = 1.0):
+        self.penalty = penalty
+
+    def check_params(self) -> None:
+        """Raise an error for parameters that make no sense."""
+        super().check_params()
+        check_positive(self, "penalty")
 
     def _regress(self, background: Background) -> VotesOfClasses | None:
         """Return how votes and means go together; None without annotated classes."""
@@ -75,15 +86,16 @@ class _VotesPrior(Gaussian):
         of_class = shares(Z, y)
         mean_share = of_class.mean(axis=0)
         centred = of_class - mean_share
-        freedom = len(counts) - 1
-        covariance = centred.T @ centred / freedom
+        covariance = centred.T @ centred / (len(counts) - 1)
+        places = np.diag_indices_from(covariance)
+        covariance[places] += self.penalty * float(covariance[places].mean())
         within = ((Z - of_class[y]) ** 2).sum(axis=0) / max(1, len(y) - len(counts))
         return VotesOfClasses(
             means - means.mean(axis=0),
             float(np.mean(1 / counts)),
             centred,
             mean_share,
-            shrunk(covariance, shrinkage_of(covariance, freedom)),
+            covariance,
             within,
         )
 
@@ -102,7 +114,9 @@ class _VotesPrior(Gaussian):
         asked = votes > 0
         B = np.zeros((len(votes), known.means.shape[1]))
         S = known.shares[:, asked]
-        total = float((known.means**2).mean(axis=0).sum())
+        # A class that is left out is as far from the mean of the others.
+        others = len(S) / (len(S) - 1)
+        total = float(((others * known.means) ** 2).mean(axis=0).sum())
         sampling = known.noise * known.means.shape[1]
         if not S.any() or total <= sampling:
             return Shift(B, 1.0)
@@ -129,13 +143,18 @@ class GaussianVotes(OnlineVotesLearner, _VotesPrior):
     votes, over the samples that have come, to its mean:
 
         prior  m_c ~ N((s_c - s) A^-1 S^T M / (K - 1), left t)
-        A      = cov(S), shrunk, + diag(within_j / n_j)
+        A      = cov(S) + penalty v I + diag(within_j / n_j)
 
     with M and S the whitened means and the shares of votes of K background classes,
-    both less their means, and n_j the votes for concept j so far; `within_j / n_j` is
-    the noise of so few. `left`, the part of the variance t that is left, is measured on
-    background classes left out one at a time. Without votes, or without an annotated
-    background, this is `Gaussian`.
+    both less their means, v the mean variance of a concept's share, and n_j the votes
+    for concept j so far; `within_j / n_j` is the noise of so few. `left`, the part of
+    the variance t that is left, is measured on background classes left out one at a
+    time. Without votes, or without an annotated background, this is `Gaussian`.
+
+    Parameters
+    ----------
+    penalty : float
+        Of the regression, in units of v.
 
     Attributes
     ----------
@@ -150,7 +169,7 @@ class GaussianVotes(OnlineVotesLearner, _VotesPrior):
 
     without: ClassVar = Gaussian
 
-    known_: VotesOfClasses | None
+    prepared_votes: VotesOfClasses | None
 
     def prepare(self, *, background: Background) -> Self:
         """Learn the prior, and how votes shift it, from samples of other classes.
@@ -218,6 +237,11 @@ class GaussianClassVotes(_VotesPrior):
     stream, by somebody who knows the class: there is no noise of few votes, and the
     prior of a class without any sample is shifted already. Without class votes this is
     `Gaussian`.
+
+    Parameters
+    ----------
+    penalty : float
+        Of the regression, in units of the mean variance of a concept's share.
 
     References
     ----------

@@ -38,7 +38,7 @@ class MarkedNaiveBayes(OnlineVotesLearner, NaiveBayes):
     needs_feature_votes = True
     grid: ClassVar = {"alpha": (0.1, 1.0), "weight": (1.0, 5.0)}
 
-    def __init__(self, alpha: float = 1.0, weight: float = 5.0):
+    def __init__(self, alpha: float = 1.0, weight: float = 1.0):
         super().__init__(alpha)
         self.weight = weight
 

@@ -39,9 +39,9 @@ class RightReasons(OnlineVotesLearner, Softmax):
 
     without: ClassVar = Softmax
     needs_feature_votes = True
-    grid: ClassVar = {"rate": (1.0, 3.0, 10.0), "strength": (0.01, 0.1)}
+    grid: ClassVar = {"rate": (1.0, 3.0, 10.0), "strength": (0.003, 0.01)}
 
-    def __init__(self, rate: float = 3.0, strength: float = 0.1):
+    def __init__(self, rate: float = 3.0, strength: float = 0.01):
         super().__init__(rate)
         self.strength = strength
 

@@ -186,9 +186,9 @@ class ContrastSVM(ViewLearner, SVM):
     """
 
     without: ClassVar = SVM
-    grid: ClassVar = {"C": (1.0, 10.0, 100.0), "C_contrast": (1.0, 10.0)}
+    grid: ClassVar = {"C": (1.0, 10.0, 100.0), "C_contrast": (0.1, 1.0)}
 
-    def __init__(self, C: float = 10.0, C_contrast: float = 10.0, mu: float = 0.3):
+    def __init__(self, C: float = 10.0, C_contrast: float = 1.0, mu: float = 1.0):
         super().__init__(C)
         self.C_contrast = C_contrast
         self.mu = mu
@@ -271,7 +271,7 @@ class MarginTransfer(VotesLearner, SVM):
         self._fit_machines(X, y, X[:0], y[:0], margins)
 
     def _margins(self, Z: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """Return the margins of annotated samples by machines on their votes, (n, K)."""
+        """Return annotated samples' margins by machines on their votes, (n, K)."""
         teacher = SVM(self.C)
         teacher.classes_ = self.classes_
         teacher.refit(Z, y)

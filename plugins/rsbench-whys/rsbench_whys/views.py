@@ -67,9 +67,9 @@ class Contrast(TwoViews):
     """
 
     without: ClassVar = Lean
-    grid: ClassVar = {"C": (0.01, 0.1, 1.0), "mu": (0.1, 0.3)}
+    grid: ClassVar = {"C": (0.01, 0.1, 1.0), "mu": (0.5, 2.0)}
 
-    def __init__(self, C: float = 1.0, variant: str = "pa2", mu: float = 0.3):
+    def __init__(self, C: float = 1.0, variant: str = "pa2", mu: float = 2.0):
         super().__init__(C, variant)
         self.mu = mu
 
@@ -118,7 +118,7 @@ class RidgeView(OnlineViewLearner, Ridge):
         alpha: float = 0.2,
         fit_intercept: bool = True,
         relative: bool = True,
-        weight: float = 1.0,
+        weight: float = 0.3,
     ):
         super().__init__(alpha, fit_intercept, relative)
         self.weight = weight
