@@ -20,6 +20,7 @@ from rsbench.learners.passive_aggressive import (
     FeatureScaling,
     Lean,
     PassiveAggressive,
+    Variant,
 )
 from rsbench.learners.ranpac import RanPAC
 from rsbench.learners.ridge import Ridge
@@ -61,6 +62,7 @@ __all__ = [
     "SVMFFBatch",
     "Sklearn",
     "Softmax",
+    "Variant",
     "ViewLearner",
     "VotesLearner",
     "by_feature",

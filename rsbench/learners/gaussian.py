@@ -68,7 +68,7 @@ class Gaussian(OnlineLearner):
         Their sums, whitened.
     """
 
-    of_background = OfBackground.LABELS
+    of_background: OfBackground | str = OfBackground.LABELS
 
     prepared_: ClassPrior
     counts_: np.ndarray

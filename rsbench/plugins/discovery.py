@@ -89,7 +89,12 @@ def _built_in() -> Iterator[Source]:
 
 def _packages() -> Iterator[Source]:
     # One by one: pluggy's own loader stops at the first that cannot be imported.
+    found = set()
     for entry in importlib.metadata.entry_points(group=ENTRY_POINTS):
+        # rsbench-whys comes with rsbench, and may be installed by itself as well.
+        if entry.value in found:
+            continue
+        found.add(entry.value)
         if entry.dist is None:
             yield Source(Origin.PACKAGE, entry.value, entry.load)
         else:

@@ -70,6 +70,16 @@ def test_the_classic_learners_work_from_their_wheel(rsbench, tmp_path):
     assert "broken" not in listing.stdout + listing.stderr
 
 
+def test_the_learners_that_are_told_why_work_from_their_wheel(rsbench, tmp_path):
+    environment = installed("rsbench-whys", tmp_path)
+    methods = "method=lean,contrast,ridge_view,distillation,gaussian_class_votes"
+    done = rsbench("-m", methods, "tracking=none", *SMALL, env=environment)
+    assert done.returncode == 0 and "| ridge_view " in done.stdout, done.stderr
+    # It comes with rsbench too, and is not offered twice.
+    listing = rsbench("plugins", env=environment).stdout
+    assert len(re.findall(r"^learner +contrast ", listing, re.MULTILINE)) == 1
+
+
 def test_the_example_package_works_from_its_wheel(rsbench, tmp_path):
     environment = installed("rsbench-example", tmp_path)
     listing = rsbench("plugins", env=environment).stdout
@@ -158,6 +168,7 @@ def test_the_wheel_works_without_the_checkout(rsbench, tmp_path):
         archive.extractall(tmp_path / "installed")
     assert (
         "rsbench/conf/config.yaml" in names
+        and "rsbench_whys/views.py" in names
         and "rsbench/conf/experiment/cub.yaml" in names
     )
     assert "rsbench/conf/hydra/launcher/slurm.yaml" in names

@@ -21,7 +21,13 @@ class Sums(NamedTuple):
 
     def plus(self, other: "Sums") -> "Sums":
         """Return the sums over both."""
-        return Sums(*[one + two for one, two in zip(self, other, strict=True)])
+        return Sums(
+            self.n + other.n,
+            self.x + other.x,
+            self.z + other.z,
+            self.xx + other.xx,
+            self.xz + other.xz,
+        )
 
 
 def sums_over(X: np.ndarray, Z: np.ndarray) -> Sums:

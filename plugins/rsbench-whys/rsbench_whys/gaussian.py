@@ -269,7 +269,7 @@ class GaussianClassVotes(_VotesPrior):
             The learner itself.
         """
         super().prepare(background=background)
-        self.prepared_means = 0.0
+        self.prepared_means: np.ndarray | None = None
         self.prepared_left = np.ones(1)
         known = self._regress(background)
         if known is None or class_votes is None:
@@ -286,7 +286,7 @@ class GaussianClassVotes(_VotesPrior):
         return self
 
     def _prior(self, of: slice) -> tuple[Any, np.ndarray]:
-        if np.ndim(self.prepared_means) == 0:
+        if self.prepared_means is None:
             return super()._prior(of)
         variances = self.prepared_left[of, None] * self.prepared_.variances
         return self.prepared_means[of], variances

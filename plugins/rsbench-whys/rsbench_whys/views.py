@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from rsbench.errors import check_positive
-from rsbench.learners import Lean, OnlineViewLearner, Ridge, with_views
+from rsbench.learners import Lean, OnlineViewLearner, Ridge, Variant, with_views
 
 
 class TwoViews(OnlineViewLearner, Lean):
@@ -69,7 +69,7 @@ class Contrast(TwoViews):
     without: ClassVar = Lean
     grid: ClassVar = {"C": (0.01, 0.1, 1.0), "mu": (0.5, 2.0)}
 
-    def __init__(self, C: float = 1.0, variant: str = "pa2", mu: float = 2.0):
+    def __init__(self, C: float = 1.0, variant: Variant = "pa2", mu: float = 2.0):
         super().__init__(C, variant)
         self.mu = mu
 
