@@ -14,6 +14,7 @@ from typing import Any
 
 import commands
 import common
+import marked_texts
 import opponents
 import scale
 import sparse_rows
@@ -25,6 +26,7 @@ PARTS = {
     "tools": tools.main,
     "opponents": opponents.main,
     "sparse": sparse_rows.main,
+    "texts": marked_texts.main,
     "scale": scale.main,
     "commands": commands.main,
 }

@@ -77,16 +77,27 @@ def bags_of_words(
     classes = sorted({document.label for document in shown})
     if len(classes) < 2:
         raise UserError(f"{where}: documents of one label alone, {classes}")
-    learned = [each for each in documents if each.split != "test"]
-    vectorizer = fitted(words_of, learned, weights, least, vocabulary, where)
+    learned: list[list[str]] = []
+    other: list[list[str]] = []
+    seen: list[list[str]] = []
+    # Once for all of the passes below, each word one object wherever it stands.
+    one: dict[str, str] = {}
+    for document in documents:
+        words = [one.setdefault(word, word) for word in words_of(document)]
+        if document.split != "test":
+            learned.append(words)
+        if document.split == "validation":
+            other.append(words)
+        else:
+            seen.append(words)
+    vectorizer = fitted(_as_they_are, learned, weights, least, vocabulary, where)
     places = vectorizer.vocabulary_
-    other = [each for each in documents if each.split == "validation"]
     background = None
     if other:
         background = rows(vectorizer, other)
     asked = np.array([each.marked is not None for each in shown])
     return Data(
-        X=rows(vectorizer, shown),
+        X=rows(vectorizer, seen),
         y=np.array([classes.index(each.label) for each in shown]),
         Z=_votes(shown, places),
         asked=asked,
@@ -107,6 +118,11 @@ def words_of(document: Document) -> list[str]:
         if len(token) <= _LONGEST_WORD and _WORD.search(token):
             found.append(token.lower())
     return found
+
+
+def _as_they_are(words: list[str]) -> list[str]:
+    """Return words that were taken from their text before."""
+    return words
 
 
 def without_repeated(documents: Sequence[Document], where: str) -> list[Document]:

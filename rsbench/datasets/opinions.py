@@ -42,10 +42,10 @@ class Opinions(RealOrSimulated):
     Four domains with 23,700 sentences in all, each rated by 15 to 100 people from -4 to
     4, and 7,500 words and emoticons, each rated by ten (Hutto & Gilbert 2014, MIT
     licence). Classes are negative and positive, by the sign of a sentence's mean
-    rating. A vote is for a word that the sentence has and people have rated: how
-    strong they found it, whichever way. Features are a bag of words, sparse; which
-    words there are, and how rare they are, comes from the background alone: sentences
-    that are neither learned from nor tested on.
+    rating, or levels of it. A vote is for a word that the sentence has and people have
+    rated: how strong they found it, whichever way. Features are a bag of words, sparse;
+    which words there are, and how rare they are, comes from the background alone:
+    sentences that are neither learned from nor tested on.
 
     Parameters
     ----------
@@ -58,6 +58,9 @@ class Opinions(RealOrSimulated):
         Where sentences come from.
     margin : float
         Sentences whose mean rating is nearer to zero than this are left out.
+    levels : int or None
+        So many classes, from the lowest ratings to the highest, about equally many
+        sentences in each (bounds come from the background); None for the sign alone.
     weights : {"tfidf", "counts", "binary"}
         What a word's feature is.
     least : int
@@ -85,6 +88,7 @@ class Opinions(RealOrSimulated):
     simulated_settings = (
         "domain",
         "margin",
+        "levels",
         "weights",
         "least",
         "background",
@@ -98,6 +102,7 @@ class Opinions(RealOrSimulated):
         root: str | None = None,
         domain: Domain = "tweets",
         margin: float = 0.5,
+        levels: int | None = None,
         weights: Weights = "tfidf",
         least: int = 2,
         background: float = 0.3,
@@ -107,6 +112,7 @@ class Opinions(RealOrSimulated):
         super().__init__(source, root)
         self.domain = domain
         self.margin = margin
+        self.levels = levels
         self.weights = weights
         self.least = least
         self.background = background
@@ -118,6 +124,8 @@ class Opinions(RealOrSimulated):
         """Raise an error for parameters that make no sense."""
         if not 0 <= self.margin < _STRONGEST:
             raise UserError(f"dataset.margin={self.margin}, expected 0 to below 4")
+        if self.levels is not None and not 2 <= self.levels <= 9:
+            raise UserError(f"dataset.levels={self.levels}, expected 2 to 9, or null")
         if self.least < 1:
             raise UserError(f"dataset.least={self.least}, expected 1 or more")
         for name, share in (("background", self.background), ("test", self.test)):
@@ -183,17 +191,14 @@ class Opinions(RealOrSimulated):
     def _data(self, sentences: list[Sentence], lexicon: dict[str, float]) -> Data:
         """Return a bag of words of each sentence, and votes for rated ones."""
         kept = [each for each in sentences if abs(each.rating) >= self.margin]
-        # A rating of zero has no sign.
-        kept = [each for each in kept if each.rating != 0]
-        y = np.array([int(each.rating > 0) for each in kept])
-        if len(np.unique(y)) < 2:
-            raise UserError(
-                f"dataset.margin={self.margin} leaves sentences of one class alone"
-            )
+        if self.levels is None:  # a rating of zero has no sign
+            kept = [each for each in kept if each.rating != 0]
         texts = [each.text for each in kept]
         luck = stream(self.draw, "sentences").random(len(kept))
         other = luck < self.background
         test = luck >= 1 - self.test
+        ratings = np.array([each.rating for each in kept])
+        y, classes = self._classes(ratings, other)
         vectorizer = fitted(
             functools.partial(words, lexicon=lexicon),
             [text for text, is_other in zip(texts, other, strict=True) if is_other],
@@ -217,8 +222,35 @@ class Opinions(RealOrSimulated):
             test=test[~other],
             # Without labels and votes: these sentences are of the same two classes.
             background=X[other],
-            names=Names(tuple(known), ("negative", "positive")),
+            names=Names(tuple(known), classes),
         )
+
+    def _classes(
+        self, ratings: np.ndarray, other: np.ndarray
+    ) -> tuple[np.ndarray, tuple[str, ...]]:
+        """Return the class of each sentence, and the names of all.
+
+        Parameters
+        ----------
+        ratings : ndarray of shape (n,)
+            Mean ratings.
+        other : ndarray of shape (n,), bool
+            Which sentences are background.
+        """
+        bounds = np.zeros(1)
+        names: tuple[str, ...] = ("negative", "positive")
+        if self.levels is not None:
+            shares = np.arange(1, self.levels) / self.levels
+            bounds = np.quantile(ratings[other], shares)
+            names = tuple(f"level {number + 1}" for number in range(self.levels))
+        y = np.searchsorted(bounds, ratings)
+        found = len(np.unique(y[~other]))
+        if found < len(names):
+            raise UserError(
+                f"dataset.margin={self.margin} leaves sentences of {found} of "
+                f"{len(names)} classes"
+            )
+        return y, names
 
     def status(self, root: Path) -> tuple[bool, str]:
         """Return whether the archive is there, and in words what is in it."""

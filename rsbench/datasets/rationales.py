@@ -271,12 +271,14 @@ def _marked_by_hand(
             "words"
         )
     marked = set()
-    lower = [match.group().lower() for match in found]
+    places: dict[str, list[int]] = {}
+    for number, match in enumerate(found):
+        places.setdefault(match.group().lower(), []).append(number)
     for mark in marks:
         if isinstance(mark, str):
-            if mark.lower() not in lower:
+            numbers = places.get(mark.lower(), [])
+            if not numbers:
                 raise UserError(f"{where}: '{mark:.60}' is marked, and not in the text")
-            numbers = [i for i, word in enumerate(lower) if word == mark.lower()]
         else:
             numbers = _overlapping(mark, text, found, where)
         marked.update(numbers)

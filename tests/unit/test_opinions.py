@@ -95,6 +95,21 @@ def test_a_run_learns_from_them(archive, weights):
     assert run_seed(Setup(*parts), data, 0).rows[-1]["test_error"] < 0.2
 
 
+def test_levels_are_about_equally_many(tmp_path):
+    rng = np.random.default_rng(0)
+    lines = [
+        f"{i}\t{r:.6f}\tword{i % 7} good\n"
+        for i, r in enumerate(rng.uniform(-3, 3, 900))
+    ]
+    path = write_archive(tmp_path / "v.tar.gz", text="".join(lines))
+    data = Opinions(root=path, levels=3, margin=0.0).load()
+    assert data.names.classes == ("level 1", "level 2", "level 3")
+    assert np.bincount(data.y).min() > 0.28 * len(data.y)
+    # The third of the ratings that is highest is the last level.
+    signs = Opinions(root=path, margin=0.0).load()
+    assert (signs.y[data.y == 2] == 1).all() and (signs.y[data.y == 0] == 0).all()
+
+
 def test_words_keep_emoticons_and_lose_punctuation():
     lexicon = {":)": 1.0, "can't": -1.0}
     found = words("Can't STOP (really)... :) -- ok!!", lexicon)
@@ -121,7 +136,7 @@ def test_the_stand_in_is_called_one():
         ({"text": "1\t1\thi\n\n2\tnan\thi\n"}, "line 3: the rating is 'nan'"),
         ({"text": b"1\t1\t\xff\n"}, "not UTF-8 at byte 4"),
         ({"lexicon": "good\n"}, "vader_lexicon.txt, line 1: a word without a rating"),
-        ({"text": "1\t1\thello\n"}, "leaves sentences of one class alone"),
+        ({"text": "1\t1\thello\n"}, "of 2 classes"),
     ],
 )
 def test_archives_that_are_wrong_are_named(tmp_path, changes, message):
@@ -146,6 +161,7 @@ def test_files_that_are_no_archive_are_named(tmp_path):
     ("changes", "message"),
     [
         ({"margin": 4}, "dataset.margin=4, expected 0 to below 4"),
+        ({"levels": 1}, "dataset.levels=1, expected 2 to 9"),
         ({"least": 0}, "dataset.least=0, expected 1 or more"),
         ({"background": 1.0}, "dataset.background=1.0, expected a share"),
         ({"test": 0.0}, "dataset.test=0.0, expected a share"),
