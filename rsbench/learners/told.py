@@ -84,6 +84,8 @@ class VotesLearner(Learner):
         """
         if votes is None:
             return None
+        if isinstance(votes, SparseVotes) and not is_sparse(X):
+            votes = votes.toarray()
         if not isinstance(votes, SparseVotes):
             votes = np.asarray(votes, np.float64)
         wanted = (X.shape[0], votes.shape[-1])
@@ -197,24 +199,31 @@ class ViewLearner(Learner):
         raise NotImplementedError
 
     def _check_view(self, view: Any, X: Any) -> tuple[Any, np.ndarray]:
-        """Return views of annotated samples, and which these are."""
+        """Return views of annotated samples, and which these are.
+
+        Where nothing is marked there is nothing to see.
+        """
         if view is None:
             return X[:0], np.zeros(X.shape[0], bool)
-        if is_sparse(X) and is_sparse(view):
+        if is_sparse(view) and not is_sparse(X):
+            view = view.toarray()
+        if is_sparse(view):
             values = view.data
-            missing = np.zeros(X.shape[0], bool)
-            missing[row_numbers(view)[np.isnan(values)]] = True
+            rows = row_numbers(view)
+            viewed = np.zeros(X.shape[0], bool)
+            viewed[rows[values != 0]] = True
+            viewed[rows[np.isnan(values)]] = False
         else:
             view = np.asarray(view)
             values = view
-            missing = np.isnan(view).any(axis=1)
+            viewed = (view != 0).any(axis=1) & ~np.isnan(view).any(axis=1)
         if view.shape != X.shape:
             raise ValueError(
                 f"view has shape {view.shape}, expected that of X, {X.shape}."
             )
         if np.isinf(values).any():
             raise ValueError("view contains infinity.")
-        return view[~missing].astype(X.dtype, copy=False), ~missing
+        return view[viewed].astype(X.dtype, copy=False), viewed
 
 
 class OnlineViewLearner(ViewLearner, OnlineLearner):

@@ -6,12 +6,19 @@ import numpy as np
 
 from rsbench.core.data import Background
 from rsbench.errors import check_positive
-from rsbench.learners import BatchLearner, Ridge, VotesLearner
-from rsbench_whys.concepts import filled, ridge, without_gaps
+from rsbench.learners import Ridge
+from rsbench_whys.concepts import (
+    KeptVotes,
+    annotated,
+    centre,
+    check_width,
+    ridge,
+    total_variance,
+)
 
 
 class Sums(NamedTuple):
-    """Sums over samples with votes, from which concepts are regressed on features."""
+    """What concepts are regressed on features from: means, and products around them."""
 
     n: int
     x: np.ndarray
@@ -20,20 +27,31 @@ class Sums(NamedTuple):
     xz: np.ndarray
 
     def plus(self, other: "Sums") -> "Sums":
-        """Return the sums over both."""
+        """Return those over both.
+
+        Products around a common mean are those around each mean, and what the means
+        are apart (Chan, Golub, LeVeque 1983): nothing large is subtracted.
+        """
+        n = self.n + other.n
+        apart = self.n * other.n / n
+        x = other.x - self.x
+        z = other.z - self.z
         return Sums(
-            self.n + other.n,
-            self.x + other.x,
-            self.z + other.z,
-            self.xx + other.xx,
-            self.xz + other.xz,
+            n,
+            self.x + (other.n / n) * x,
+            self.z + (other.n / n) * z,
+            self.xx + other.xx + apart * np.outer(x, x),
+            self.xz + other.xz + apart * np.outer(x, z),
         )
 
 
 def sums_over(X: np.ndarray, Z: np.ndarray) -> Sums:
-    """Return the sums over samples and their votes, which have no gaps."""
-    X = X.astype(np.float64, copy=False)
-    return Sums(len(X), X.sum(axis=0), Z.sum(axis=0), X.T @ X, X.T @ Z)
+    """Return the means of samples and votes, which have no gaps, and their products."""
+    x = np.asarray(centre(X))
+    z = np.asarray(centre(Z))
+    X = X - x
+    Z = Z - z
+    return Sums(len(X), x, z, X.T @ X, X.T @ Z)
 
 
 def concept_weights(sums: Sums, alpha: float) -> np.ndarray:
@@ -48,16 +66,15 @@ def concept_weights(sums: Sums, alpha: float) -> np.ndarray:
     """
     from scipy.linalg import cho_factor, cho_solve
 
-    products = sums.xx - np.outer(sums.x, sums.x) / sums.n
-    across = sums.xz - np.outer(sums.x, sums.z) / sums.n
-    penalty = alpha * float(np.trace(products)) / sums.n
-    if penalty <= 0:  # one sample, or all the same
-        return np.zeros(across.shape)
+    penalty = alpha * float(np.trace(sums.xx)) / sums.n
+    if penalty == 0:  # one sample, or all the same
+        return np.zeros(sums.xz.shape)
+    products = sums.xx.copy()
     products[np.diag_indices_from(products)] += penalty
-    return cho_solve(cho_factor(products), across)
+    return cho_solve(cho_factor(products), sums.xz)
 
 
-class Bottleneck(VotesLearner, BatchLearner):
+class Bottleneck(KeptVotes):
     """Predict concepts from features, and classes from predicted concepts alone.
 
     Concepts are regressed on features by ridge regression over the background's votes,
@@ -111,24 +128,25 @@ class Bottleneck(VotesLearner, BatchLearner):
         """
         self.prepared_sums = None
         if background is not None and background.Z is not None:
-            Z = without_gaps(np.asarray(background.Z, np.float64))
-            self.prepared_sums = sums_over(background.X, Z)
+            Z, asked = annotated(background.Z)
+            if asked.any():
+                self.prepared_sums = sums_over(background.X[asked], Z)
         return self
+
+    def _check_width(self, n_concepts: int) -> None:
+        super()._check_width(n_concepts)
+        sums = vars(self).get("prepared_sums")
+        if sums is not None:
+            check_width(self, n_concepts, len(sums.z))
 
     def _init(self, n_classes: int, X: Any) -> None:
         super()._init(n_classes, X)
-        self.votes_seen_: list[np.ndarray | None] = []
         self.concepts_: np.ndarray | None = None
-
-    def _learn_told(self, X: Any, y: np.ndarray, votes: Any) -> None:
-        for i in range(len(y)):
-            self.votes_seen_.append(None if votes is None else votes[i])
-        self._learn(X, y)
 
     def refit(self, X: np.ndarray, y: np.ndarray) -> None:
         """Fit concepts to votes, and classes to concepts, on all samples so far."""
         sums = vars(self).get("prepared_sums")
-        Z, asked = filled(self.votes_seen_)
+        Z, asked = self._annotated()
         if asked.any():
             own = sums_over(X[asked], Z)
             sums = own if sums is None else sums.plus(own)
@@ -211,4 +229,4 @@ class BottleneckBeside(Bottleneck):
 
 def _size(X: np.ndarray) -> float:
     """Return the root of the total variance; one where there is none."""
-    return float(np.sqrt(X.var(axis=0).sum())) or 1.0
+    return float(np.sqrt(total_variance(X))) or 1.0

@@ -1,55 +1,99 @@
 """What learners that are told concepts share: votes with gaps, shares, regressions."""
 
+from typing import Any
+
 import numpy as np
 
+from rsbench.learners import BatchLearner, VotesLearner
 
-def filled(rows: list[np.ndarray | None]) -> tuple[np.ndarray, np.ndarray]:
-    """Return the votes of annotated samples, and which samples these are.
 
-    A vote that is missing is taken to be the mean of the others for its concept.
+class KeptVotes(VotesLearner, BatchLearner):
+    """Keep the votes of all samples so far, beside their features.
 
-    Parameters
-    ----------
-    rows : list of arrays of shape (m,), or None
-        The votes of each sample, NaN where nobody was asked; None for all of them.
-
-    Returns
-    -------
-    Z : ndarray of shape (a, m)
-        Votes without gaps.
-    asked : ndarray of shape (n,), bool
-        Which samples somebody was asked about.
+    A subclass writes `refit(X, y)`, and finds the votes by `_annotated`.
     """
-    asked = np.array([row is not None and not np.isnan(row).all() for row in rows])
-    if not asked.any():
-        return np.empty((0, 0)), asked
-    Z = np.array([row for row, there in zip(rows, asked, strict=True) if there])
-    return without_gaps(Z), asked
+
+    votes_seen_: list[np.ndarray | None]
+
+    def _init(self, n_classes: int, X: Any) -> None:
+        super()._init(n_classes, X)
+        self.votes_seen_ = []
+
+    def _learn_told(self, X: Any, y: np.ndarray, votes: Any) -> None:
+        # Before anything is kept: a learner that was told nonsense can go on.
+        if votes is None:
+            self.votes_seen_ += [None] * len(y)
+        else:
+            self._check_width(votes.shape[1])
+            self.votes_seen_ += list(votes)
+        self._learn(X, y)
+
+    def _check_width(self, n_concepts: int) -> None:
+        """Raise an error for votes on another number of concepts than before."""
+        for row in self.votes_seen_:
+            if row is not None:
+                check_width(self, n_concepts, len(row))
+                return
+
+    def _annotated(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the votes of annotated samples, and which samples these are.
+
+        Returns
+        -------
+        Z : ndarray of shape (a, m)
+            Votes; one that is missing is the mean of the others for its concept.
+        asked : ndarray of shape (n,), bool
+            Which samples somebody was asked about.
+        """
+        there = np.array([row is not None for row in self.votes_seen_], bool)
+        if not there.any():
+            return np.empty((0, 0)), there
+        Z, asked = annotated(np.array([r for r in self.votes_seen_ if r is not None]))
+        there[there] = asked
+        return Z, there
 
 
-def without_gaps(Z: np.ndarray) -> np.ndarray:
-    """Return votes in which a missing one is the mean of the others; zero for none."""
+def annotated(Z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return votes of samples that have any, without gaps, and which these are."""
+    Z = np.asarray(Z, np.float64)
     missing = np.isnan(Z)
+    asked = ~missing.all(axis=1)
     if not missing.any():
-        return Z
+        return Z, asked
     counts = (~missing).sum(axis=0)
     means = np.where(missing, 0.0, Z).sum(axis=0) / np.maximum(counts, 1)
-    return np.where(missing, means, Z)
+    return np.where(missing, means, Z)[asked], asked
 
 
 def shares(Z: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Return the share of votes that each concept has in each class, (K, m).
+    """Return the mean of rows in each class, such as shares of votes, (K, m).
 
     Parameters
     ----------
     Z : ndarray of shape (n, m)
-        Votes without gaps.
+        Votes; NaN where nobody was asked. Where nobody of a class was, the mean of
+        all classes.
     y : ndarray of shape (n,)
         Classes, 0 to K-1, none without samples.
     """
+    asked = ~np.isnan(Z)
     members = np.zeros((y.max() + 1, len(y)))
     members[y, np.arange(len(y))] = 1.0
-    return members @ Z / members.sum(axis=1, keepdims=True)
+    counts = members @ asked
+    found = members @ np.where(asked, Z, 0.0) / np.maximum(counts, 1)
+    known = np.maximum((counts > 0).sum(axis=0), 1)
+    return np.where(counts > 0, found, found.sum(axis=0) / known)
+
+
+def centre(rows: np.ndarray) -> np.ndarray:
+    """Return the mean of rows; that of equal ones is the row itself, to the bit."""
+    first = np.asarray(rows[0], np.float64)
+    return first + (rows - first).mean(axis=0)
+
+
+def total_variance(rows: np.ndarray) -> float:
+    """Return the mean squared distance of rows from their mean."""
+    return float(((rows - centre(rows)) ** 2).sum()) / len(rows)
 
 
 def ridge(
@@ -79,7 +123,7 @@ def ridge(
     """
     from scipy.linalg import cho_factor, cho_solve
 
-    mean_x = X.mean(axis=0)
+    mean_x = centre(X)
     mean_y = Y.mean(axis=0)
     X = X - mean_x
     Y = Y - mean_y
@@ -92,3 +136,21 @@ def ridge(
         return X.T @ dual, mean_x, mean_y
     products = X.T @ X + penalty * np.eye(d)
     return cho_solve(cho_factor(products), X.T @ Y), mean_x, mean_y
+
+
+def check_width(learner: Any, found: int, expected: int) -> None:
+    """Raise an error for votes on another number of concepts than before."""
+    if found != expected:
+        raise ValueError(
+            f"{type(learner).__name__}: votes are for {found} concepts, expected "
+            f"{expected} as before."
+        )
+
+
+def check_described(learner: Any, described: int, n_classes: int) -> None:
+    """Raise an error if other classes were described than are learned."""
+    if described != n_classes:
+        raise ValueError(
+            f"{type(learner).__name__}: {described} classes were described to prepare, "
+            f"and {n_classes} are to be learned."
+        )

@@ -1,16 +1,16 @@
 """Generalised distillation: imitate a teacher who knows the votes."""
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from rsbench import UserError
 from rsbench.errors import check_positive
-from rsbench.learners import BatchLearner, Logistic, VotesLearner
-from rsbench_whys.concepts import filled, ridge
+from rsbench.learners import Logistic
+from rsbench_whys.concepts import KeptVotes, ridge
 
 
-class Distillation(VotesLearner, BatchLearner):
+class Distillation(KeptVotes):
     """Regress on features the labels, and what a teacher makes of votes, in a mixture.
 
     1. A teacher, multinomial logistic regression, learns classes from votes.
@@ -21,8 +21,9 @@ class Distillation(VotesLearner, BatchLearner):
                               + imitation |s_i - W x_i - b|^2 + alpha_ |W|^2
 
     Where nobody was asked s_i is y_i, and this is a ridge regression. The original has
-    any loss in place of squares; with these the student is that of `Ridge`, and what a
-    gain comes from is not confounded with the learner.
+    any loss in place of squares; with these the student is that of `Ridge` (which
+    measures its penalty less often), and what a gain comes from is not confounded with
+    the learner.
 
     Parameters
     ----------
@@ -65,20 +66,11 @@ class Distillation(VotesLearner, BatchLearner):
                 f"Distillation: imitation={self.imitation}, expected 0 to 1"
             )
 
-    def _init(self, n_classes: int, X: Any) -> None:
-        super()._init(n_classes, X)
-        self.votes_seen_: list[np.ndarray | None] = []
-
-    def _learn_told(self, X: Any, y: np.ndarray, votes: Any) -> None:
-        for i in range(len(y)):
-            self.votes_seen_.append(None if votes is None else votes[i])
-        self._learn(X, y)
-
     def refit(self, X: np.ndarray, y: np.ndarray) -> None:
         """Fit teacher and student to all samples so far."""
         targets = np.zeros((len(y), len(self.classes_)))
         targets[np.arange(len(y)), y] = 1.0
-        Z, asked = filled(self.votes_seen_)
+        Z, asked = self._annotated()
         if self.imitation > 0 and len(np.unique(y[asked])) > 1:
             soft = self._softened(Z, y[asked])
             targets[asked] += self.imitation * (soft - targets[asked])

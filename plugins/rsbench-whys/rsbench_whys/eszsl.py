@@ -7,7 +7,7 @@ import numpy as np
 from rsbench.core.data import Background
 from rsbench.errors import check_positive
 from rsbench.learners import Ridge
-from rsbench_whys.concepts import shares, without_gaps
+from rsbench_whys.concepts import check_described, check_width, shares
 
 
 class ESZSL(Ridge):
@@ -93,7 +93,8 @@ class ESZSL(Ridge):
         if background is None or background.Z is None or class_votes is None:
             return self
         X, y = background.labelled("ESZSL")
-        S = shares(without_gaps(np.asarray(background.Z, np.float64)), y)
+        S = shares(np.asarray(background.Z, np.float64), y)
+        check_width(self, class_votes.shape[1], S.shape[1])
         V = zero_shot(
             np.asarray(X, np.float64),
             y,
@@ -104,8 +105,15 @@ class ESZSL(Ridge):
         centred = class_votes - S.mean(axis=0)
         # Of a concept that nobody was asked about in a class nothing is known.
         self.prepared_weights = np.nan_to_num(centred) @ V.T
-        self.prepared_mean = X.mean(axis=0)
+        # Without an intercept the weights go through the origin.
+        self.prepared_mean = X.mean(axis=0) * self.fit_intercept
         return self
+
+    def _init(self, n_classes: int, X: Any) -> None:
+        super()._init(n_classes, X)
+        weights = vars(self).get("prepared_weights")
+        if weights is not None:
+            check_described(self, len(weights), n_classes)
 
     def _known(self, X: Any) -> np.ndarray | None:
         weights = vars(self).get("prepared_weights")

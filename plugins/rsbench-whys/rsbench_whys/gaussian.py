@@ -7,7 +7,7 @@ import numpy as np
 from rsbench.core.data import Background
 from rsbench.errors import check_positive
 from rsbench.learners import Gaussian, OnlineVotesLearner
-from rsbench_whys.concepts import shares, without_gaps
+from rsbench_whys.concepts import check_described, check_width, shares
 
 #: Regressions that are kept, each for one number of votes by concept.
 _KEPT = 64
@@ -80,7 +80,7 @@ class _VotesPrior(Gaussian):
         if background.Z is None or background.y is None:
             return None
         X, y = background.labelled(type(self).__name__)
-        Z = without_gaps(np.asarray(background.Z, np.float64))
+        Z = np.asarray(background.Z, np.float64)
         counts = np.bincount(y)
         means = shares(np.asarray(self._whitened(X), np.float64), y)
         of_class = shares(Z, y)
@@ -89,7 +89,10 @@ class _VotesPrior(Gaussian):
         covariance = centred.T @ centred / (len(counts) - 1)
         places = np.diag_indices_from(covariance)
         covariance[places] += self.penalty * float(covariance[places].mean())
-        within = ((Z - of_class[y]) ** 2).sum(axis=0) / max(1, len(y) - len(counts))
+        asked = ~np.isnan(Z)
+        squares = np.where(asked, Z - of_class[y], 0.0) ** 2
+        freedom = np.maximum(asked.sum(axis=0) - len(counts), 1)
+        within = squares.sum(axis=0) / freedom
         return VotesOfClasses(
             means - means.mean(axis=0),
             float(np.mean(1 / counts)),
@@ -131,9 +134,10 @@ class _VotesPrior(Gaussian):
         missed = float((residuals**2).mean(axis=0).sum())
         missed += float((error[:, None] * B[asked] ** 2).sum())
         left = (missed - sampling) / (total - sampling)
-        if not 0 < left < 1:
+        if left >= 1:
             return Shift(np.zeros_like(B), 1.0)
-        return Shift(B, left)
+        # Never zero, so that it can be divided by: votes that tell all there is.
+        return Shift(B, max(left, 1e-3))
 
 
 class GaussianVotes(OnlineVotesLearner, _VotesPrior):
@@ -204,6 +208,8 @@ class GaussianVotes(OnlineVotesLearner, _VotesPrior):
     def _learn_told(self, X: Any, y: np.ndarray, votes: Any) -> np.ndarray:
         if self.prepared_votes is None:
             votes = None
+        if votes is not None:
+            check_width(self, votes.shape[1], self.vote_sums_.shape[1])
         return self._predict_and_learn(X, y, votes)
 
     def _see_votes(self, votes: np.ndarray, pos: int) -> None:
@@ -274,6 +280,7 @@ class GaussianClassVotes(_VotesPrior):
         known = self._regress(background)
         if known is None or class_votes is None:
             return self
+        check_width(self, class_votes.shape[1], known.shares.shape[1])
         means = np.zeros((len(class_votes), known.means.shape[1]))
         left = np.ones(len(class_votes))
         for c, share in enumerate(class_votes):
@@ -284,6 +291,11 @@ class GaussianClassVotes(_VotesPrior):
         self.prepared_means = means
         self.prepared_left = left
         return self
+
+    def _init(self, n_classes: int, X: np.ndarray) -> None:
+        super()._init(n_classes, X)
+        if self.prepared_means is not None:
+            check_described(self, len(self.prepared_means), n_classes)
 
     def _prior(self, of: slice) -> tuple[Any, np.ndarray]:
         if self.prepared_means is None:

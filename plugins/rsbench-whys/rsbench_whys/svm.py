@@ -5,8 +5,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from rsbench.errors import check_positive
-from rsbench.learners import BatchLearner, ViewLearner, VotesLearner, stack
-from rsbench_whys.concepts import filled
+from rsbench.learners import BatchLearner, ViewLearner, stack
+from rsbench_whys.concepts import KeptVotes
 
 
 class SVM(BatchLearner):
@@ -165,7 +165,7 @@ class ContrastSVM(ViewLearner, SVM):
 
         C_contrast sum_i max(0, 1 - t_i w.(x_i - x'_i) / mu)
 
-    The difference is the view of the sample, where the preprocessor maps zero to zero.
+    The difference is the view of the sample, where the preprocessor is linear (none).
     Where nobody was asked this is `SVM`. The original tells two classes apart and has
     a contrast example for each rationale; here there is one for each sample, without
     all of its rationales, and a machine for each class.
@@ -215,7 +215,7 @@ class ContrastSVM(ViewLearner, SVM):
         self._fit_machines(X, y, contrasts, self.of_view_, None, self.C_contrast)
 
 
-class MarginTransfer(VotesLearner, SVM):
+class MarginTransfer(KeptVotes, SVM):
     """An SVM that asks of each sample the margin that votes alone would give it.
 
     First a machine of `SVM` is fitted to votes, f*(z). Then the one on features has
@@ -252,18 +252,9 @@ class MarginTransfer(VotesLearner, SVM):
         super().check_params()
         check_positive(self, "least")
 
-    def _init(self, n_classes: int, X: Any) -> None:
-        super()._init(n_classes, X)
-        self.votes_seen_: list[np.ndarray | None] = []
-
-    def _learn_told(self, X: Any, y: np.ndarray, votes: Any) -> None:
-        for i in range(len(y)):
-            self.votes_seen_.append(None if votes is None else votes[i])
-        self._learn(X, y)
-
     def refit(self, X: Any, y: np.ndarray) -> None:
         """Fit machines to votes, and then to features with the margins of those."""
-        Z, asked = filled(self.votes_seen_)
+        Z, asked = self._annotated()
         margins = None
         if len(np.unique(y[asked])) > 1:
             margins = np.ones((len(y), len(self.classes_)))

@@ -48,8 +48,9 @@ class Contrast(TwoViews):
 
     with dw = w_pos - w_neg against the hardest other class. A passive-aggressive step
     on x is followed by one on that pseudo-sample. The difference x - x' is the view of
-    the sample, where the preprocessor maps zero to zero, as none, l2 of counts and
-    scale nearly do. With mu = 1 this is `TwoViews`; where nobody was asked, `Lean`.
+    the sample where the preprocessor is linear (none, scale); l2 brings a view to norm
+    one, so that mu is in other units. With mu = 1 this is `TwoViews`; where nobody was
+    asked, `Lean`.
 
     Parameters
     ----------

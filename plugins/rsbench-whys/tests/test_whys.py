@@ -100,7 +100,8 @@ def test_contrast_with_a_margin_of_one_is_two_views(problem):
 def test_ridge_on_views_is_a_weighted_regression(problem, n):
     X, y, Z = (rows[:n] for rows in problem)
     learner = RidgeView(0.7, relative=False, weight=0.3).fit(X, y, view=views(X, Z))
-    asked = ~np.isnan(Z).any(axis=1)
+    # Of what nobody marked anything in there is no view.
+    asked = np.nan_to_num(Z).any(axis=1)
     rows = np.vstack([X, (Z * X)[asked]])
     targets = np.eye(4)[np.concatenate([y, y[asked]])]
     weights = np.concatenate([np.ones(n), np.full(asked.sum(), 0.3)])
@@ -416,3 +417,79 @@ def test_descriptions_tell_classes_apart_before_any_sample(background):
     rng.shuffle(rest)
     told = learner.score(background.X[rest], background.y[rest])
     assert told > plain.score(background.X[rest], background.y[rest])
+
+
+@pytest.mark.parametrize("make", [Bottleneck, BottleneckBeside, Distillation])
+@pytest.mark.parametrize("offset", [0.0, 1e8])
+def test_samples_that_are_all_alike_or_far_away_do_no_harm(make, offset):
+    same = np.tile([0.1, 0.7, 0.3], (7, 1)) + offset
+    y = np.array([0, 0, 0, 1, 1, 2, 2])
+    votes = None
+    if make is not Distillation:  # whose teacher softens labels all the same
+        votes = np.tile([1.0, 0.0], (7, 1))
+    learner = make().fit(same, y, annotation=votes)
+    scores = learner.decision_function(np.array([[5.0, -3.0, 1.0]]))[0]
+    np.testing.assert_allclose(scores, [3 / 7, 2 / 7, 2 / 7], atol=1e-6)
+
+
+@pytest.mark.parametrize("vote", [0.0, 0.3, 1.0])
+def test_votes_that_are_all_the_same_tell_nothing(problem, vote):
+    X, y, Z = problem
+    learner = Bottleneck().fit(X, y, annotation=np.full_like(Z, vote))
+    scores = learner.decision_function(X)
+    assert np.ptp(scores, axis=0).max() < 1e-9
+
+
+def test_far_away_samples_have_the_same_concepts(problem):
+    X, y, Z = problem
+    near = Bottleneck().fit(X, y, annotation=Z).decision_function(X)
+    far = Bottleneck().fit(X + 1e6, y, annotation=Z).decision_function(X + 1e6)
+    np.testing.assert_allclose(near, far, atol=1e-4)
+
+
+@pytest.mark.parametrize("make", [Bottleneck, Distillation, MarginTransfer])
+def test_another_number_of_concepts_is_refused_and_forgotten(problem, make):
+    X, y, Z = problem
+    learner = make().partial_fit(X, y, np.arange(4), annotation=Z)
+    with pytest.raises(ValueError, match="votes are for 2 concepts, expected 5"):
+        learner.partial_fit(X, y, annotation=Z[:, :2])
+    learner.partial_fit(X, y, annotation=Z)
+
+
+def test_another_number_than_the_backgrounds_is_refused(problem, background):
+    X, y, Z = problem
+    with pytest.raises(ValueError, match="for 5 concepts, expected 7"):
+        GaussianVotes().prepare(background=background).fit(X, y, annotation=Z)
+    with pytest.raises(ValueError, match="for 5 concepts, expected 7"):
+        Bottleneck().prepare(background=background).fit(X, y, annotation=Z)
+    for make in (ESZSL, GaussianClassVotes):
+        with pytest.raises(ValueError, match="for 5 concepts, expected 7"):
+            make().prepare(background=background, class_votes=np.ones((4, 5)))
+        described = make().prepare(background=background, class_votes=np.ones((9, 7)))
+        with pytest.raises(ValueError, match="9 classes were described"):
+            described.fit(X, y)
+
+
+def test_votes_that_nobody_was_asked_for_are_not_in_shares(background):
+    Z = background.Z.copy()
+    Z[300:] = np.nan
+    some = Background(background.X, background.y, Z)
+    known = GaussianVotes().prepare(background=some).prepared_votes
+    of_class = Z[:300].reshape(5, 60, 7).mean(axis=0)
+    np.testing.assert_allclose(known.shares, of_class - of_class.mean(axis=0))
+    assert Bottleneck().prepare(background=some).prepared_sums.n == 300
+
+
+def test_views_in_which_nothing_is_marked_teach_nothing(problem):
+    from scipy.sparse import csr_array
+
+    X, y, Z = problem
+    X = np.where(X > 0.6, X, 0.0)
+    X[3] = 0.0
+    view = views(X, np.where(np.isnan(Z), 0.0, Z))
+    view[5] = 0.0
+    dense = RidgeView().fit(X, y, view=view).decision_function(X)
+    sparse = RidgeView().fit(csr_array(X), y, view=csr_array(view))
+    np.testing.assert_allclose(sparse.decision_function(csr_array(X)), dense, atol=1e-9)
+    nothing = RidgeView().fit(X, y, view=np.zeros_like(X)).decision_function(X)
+    assert np.array_equal(nothing, Ridge().fit(X, y).decision_function(X))
