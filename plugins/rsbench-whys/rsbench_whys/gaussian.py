@@ -283,9 +283,14 @@ class GaussianClassVotes(_VotesPrior):
         check_width(self, class_votes.shape[1], known.shares.shape[1])
         means = np.zeros((len(class_votes), known.means.shape[1]))
         left = np.ones(len(class_votes))
+        # Mostly people were asked about the same concepts in all classes.
+        shifts: dict[bytes, Shift] = {}
         for c, share in enumerate(class_votes):
             asked = ~np.isnan(share)
-            shift = self._shift(known, np.where(asked, np.inf, 0.0))
+            key = asked.tobytes()
+            if key not in shifts:
+                shifts[key] = self._shift(known, np.where(asked, np.inf, 0.0))
+            shift = shifts[key]
             means[c] = np.where(asked, share - known.mean_share, 0.0) @ shift.B
             left[c] = shift.left
         self.prepared_means = means
