@@ -23,6 +23,10 @@ log = logging.getLogger(__name__)
 #: The group of entry points in which installed packages name their plugins.
 ENTRY_POINTS = "rsbench"
 
+#: A package of learners on nothing but the public interface, which is part of rsbench's
+#: own distribution: its experiments name them.
+COMES_ALONG = "rsbench_whys"
+
 
 class Origin(enum.Enum):
     """Where a plugin comes from."""
@@ -85,16 +89,16 @@ def _built_in() -> Iterator[Source]:
     for kind in kinds.ALL:
         load = functools.partial(importlib.import_module, kind.room)
         yield Source(Origin.BUILT_IN, kind.room, load)
+    load = functools.partial(importlib.import_module, COMES_ALONG)
+    yield Source(Origin.BUILT_IN, COMES_ALONG, load)
 
 
 def _packages() -> Iterator[Source]:
     # One by one: pluggy's own loader stops at the first that cannot be imported.
-    found = set()
     for entry in importlib.metadata.entry_points(group=ENTRY_POINTS):
-        # rsbench-whys comes with rsbench, and may be installed by itself as well.
-        if entry.value in found:
+        # It may be installed by itself as well.
+        if entry.value == COMES_ALONG:
             continue
-        found.add(entry.value)
         if entry.dist is None:
             yield Source(Origin.PACKAGE, entry.value, entry.load)
         else:

@@ -237,7 +237,7 @@ def test_help_is_quick_to_read_and_imports_nothing_heavy(rsbench, tmp_path):
     for word in (
         "python -m rsbench +experiment=cub",
         "experiment: c_scan, cub, cub_budget",
-        "learner: ellipsotron",
+        "learner: bottleneck",
         "seeds: 5",
     ):
         assert word in done.stdout
