@@ -265,7 +265,8 @@ class Registry:
         for component in found:
             self.components[component.kind][component.name] = component
             # Known by its sources as they were imported, not as they are when it runs.
-            provenance.of_class(component.cls)
+            if not plugin.is_built_in:
+                provenance.of_class(component.cls)
         self.plugins.append(plugin)
 
     def _components_of(self, plugin: Plugin, module: Any) -> list[Component]:
