@@ -284,22 +284,14 @@ class Learner(Classifier, components.Learner):
             check_array(y, ensure_2d=False)
         return y
 
-    def _check_rows(
-        self, rows: Any, X: np.ndarray, name: str, may_be_missing: bool = False
-    ) -> np.ndarray:
-        """Return rich supervision as a finite array of the features' shape.
-
-        Where it may be missing, NaN is taken too.
-        """
+    def _check_rows(self, rows: Any, X: np.ndarray, name: str) -> np.ndarray:
+        """Return rich supervision as a finite array of the features' shape."""
         rows = np.asarray(rows)
         if rows.shape != X.shape:
             raise ValueError(
                 f"{name} has shape {rows.shape}, expected that of X, {X.shape}."
             )
-        right = np.isfinite(rows)
-        if may_be_missing:
-            right |= np.isnan(rows)
-        if not right.all():
+        if not np.isfinite(rows).all():
             raise ValueError(f"{name} contains NaN or infinity.")
         return rows
 

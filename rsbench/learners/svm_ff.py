@@ -10,18 +10,18 @@ once somebody was asked about it and nobody has marked it. So before the first
 annotation of a stream nothing is scaled, and samples without annotation change nothing.
 """
 
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 
 from rsbench.errors import check_positive
-from rsbench.learners.base import Learner
 from rsbench.learners.batch import BatchLearner, few_samples_per_class
 from rsbench.learners.engine import learn
 from rsbench.learners.passive_aggressive import Lean, PassiveAggressive, Variant
+from rsbench.learners.told import OnlineVotesLearner, VotesLearner
 
 
-class _SharedScale(Learner):
+class _SharedScale(VotesLearner):
     """Learn with the diagonal that the annotations seen so far define."""
 
     needs_feature_votes = True
@@ -29,61 +29,6 @@ class _SharedScale(Learner):
     marked_: np.ndarray
     asked_: np.ndarray
     irrelevant: float
-
-    def fit(self, X: np.ndarray, y: np.ndarray, *, annotation: Any = None) -> Self:
-        """Learn from scratch, from the samples and their annotations.
-
-        Parameters
-        ----------
-        X : array of shape (n, d)
-            Features.
-        y : array of shape (n,)
-            Labels, of at least two classes.
-        annotation : array of shape (n, d), optional
-            Votes: above zero for features that somebody marked, NaN where nobody was
-            asked; nobody was asked for anything if there is none.
-
-        Returns
-        -------
-        Learner
-            The learner itself.
-        """
-        return self._fit_anew(X, y, annotation=annotation)
-
-    def partial_fit(
-        self,
-        X: np.ndarray,
-        y: np.ndarray,
-        classes: np.ndarray | None = None,
-        *,
-        annotation: Any = None,
-    ) -> Self:
-        """Learn from the samples and their annotations, in order.
-
-        Parameters
-        ----------
-        X : array of shape (n, d)
-            Features.
-        y : array of shape (n,)
-            Labels.
-        classes : array of shape (K,), optional
-            All labels there are; needed at the first call.
-        annotation : array of shape (n, d), optional
-            Votes: above zero for features that somebody marked, NaN where nobody was
-            asked; nobody was asked for anything if there is none.
-
-        Returns
-        -------
-        Learner
-            The learner itself.
-        """
-        X, codes = self._continue(X, y, classes)
-        self._learn_told(X, codes, annotation)
-        return self
-
-    def _learn_told(self, X: np.ndarray, y: np.ndarray, annotation: Any) -> Any:
-        """Learn from checked samples."""
-        raise NotImplementedError
 
     def _init(self, n_classes: int, X: np.ndarray) -> None:
         super()._init(n_classes, X)
@@ -98,7 +43,7 @@ class _SharedScale(Learner):
         """Return the diagonal: less for features asked about that nobody marked."""
         return np.where(marked | ~asked, 1.0, self.irrelevant)
 
-    def _see(self, X: np.ndarray, annotation: Any) -> tuple[np.ndarray, np.ndarray]:
+    def _see(self, X: np.ndarray, votes: Any) -> tuple[np.ndarray, np.ndarray]:
         """Take note of annotations.
 
         Returns
@@ -107,10 +52,8 @@ class _SharedScale(Learner):
             What was marked, and asked about, before the first row and by each one's
             end.
         """
-        if annotation is None:
+        if votes is None:
             votes = np.full(X.shape, np.nan)
-        else:
-            votes = self._check_rows(annotation, X, "annotation", may_be_missing=True)
         marked = np.logical_or.accumulate(np.vstack([self.marked_, votes > 0]))
         asked = np.logical_or.accumulate(np.vstack([self.asked_, ~np.isnan(votes)]))
         self.marked_ = marked[-1]
@@ -118,7 +61,7 @@ class _SharedScale(Learner):
         return marked, asked
 
 
-class SVMFF(_SharedScale, PassiveAggressive):
+class SVMFF(_SharedScale, OnlineVotesLearner, PassiveAggressive):
     """Passive-aggressive learning on features scaled by the shared diagonal, online.
 
     Parameters
@@ -163,32 +106,9 @@ class SVMFF(_SharedScale, PassiveAggressive):
         super().check_params()
         check_positive(self, "irrelevant")
 
-    def prequential(
-        self,
-        X: np.ndarray,
-        y: np.ndarray,
-        classes: np.ndarray | None = None,
-        *,
-        annotation: Any = None,
-    ) -> np.ndarray:
-        """Learn as `partial_fit` does; return the margin of each sample before it.
-
-        Parameters are those of `partial_fit`. A margin depends on the annotations of
-        earlier samples, and never on the sample's own.
-
-        Returns
-        -------
-        ndarray of shape (n,)
-            The true class's score less the best other one's, just before the update.
-        """
-        X, codes = self._continue(X, y, classes)
-        return self._learn_told(X, codes, annotation)
-
-    def _learn_told(
-        self, X: np.ndarray, y: np.ndarray, annotation: Any = None
-    ) -> np.ndarray:
+    def _learn_told(self, X: np.ndarray, y: np.ndarray, votes: Any) -> np.ndarray:
         """Learn from checked samples; return the margin of each before its update."""
-        marked, asked = self._see(X, annotation)
+        marked, asked = self._see(X, votes)
         # As Lean does, to the bit: products with one would be in double precision.
         if not self._is_annotated():
             return learn(self.coef_, y, X, X, X, self.tau)
@@ -260,9 +180,9 @@ class SVMFFBatch(_SharedScale, BatchLearner):
         check_positive(self, "C")
         check_positive(self, "irrelevant")
 
-    def _learn_told(self, X: np.ndarray, y: np.ndarray, annotation: Any) -> None:
+    def _learn_told(self, X: np.ndarray, y: np.ndarray, votes: Any) -> None:
         """Add checked samples to those seen so far, and refit to all of them."""
-        self._see(X, annotation)
+        self._see(X, votes)
         self._keep(X, y)
         self.refit(self.X_seen_, self.y_seen_)
 

@@ -111,6 +111,8 @@ class OnlineVotesLearner(VotesLearner, OnlineLearner):
     shortcuts: ClassVar = {
         **OnlineLearner.shortcuts,
         "prequential": ("partial_fit", "decision_function", "_scores", "_learn_told"),
+        # What learns may take sparse rows, and what is told it may not.
+        "takes_sparse": ("_learn_told",),
     }
     made_of: ClassVar = {"prequential": "_learn_told"}
 
@@ -235,6 +237,8 @@ class OnlineViewLearner(ViewLearner, OnlineLearner):
     shortcuts: ClassVar = {
         **OnlineLearner.shortcuts,
         "prequential": ("partial_fit", "decision_function", "_scores", "_learn_told"),
+        # What learns may take sparse rows, and what is told it may not.
+        "takes_sparse": ("_learn_told",),
     }
     made_of: ClassVar = {"prequential": "_learn_told"}
 

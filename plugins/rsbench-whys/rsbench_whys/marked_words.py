@@ -36,6 +36,7 @@ class MarkedNaiveBayes(OnlineVotesLearner, NaiveBayes):
 
     without: ClassVar = NaiveBayes
     needs_feature_votes = True
+    takes_sparse = True
     grid: ClassVar = {"alpha": (0.1, 1.0), "weight": (1.0, 5.0)}
 
     def __init__(self, alpha: float = 1.0, weight: float = 1.0):

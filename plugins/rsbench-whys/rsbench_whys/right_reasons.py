@@ -39,6 +39,7 @@ class RightReasons(OnlineVotesLearner, Softmax):
 
     without: ClassVar = Softmax
     needs_feature_votes = True
+    takes_sparse = True
     grid: ClassVar = {"rate": (1.0, 3.0, 10.0), "strength": (0.003, 0.01)}
 
     def __init__(self, rate: float = 3.0, strength: float = 0.01):

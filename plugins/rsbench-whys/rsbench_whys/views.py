@@ -29,6 +29,7 @@ class TwoViews(OnlineViewLearner, Lean):
     """
 
     without: ClassVar = Lean
+    takes_sparse = True
 
     def _learn_told(
         self, X: Any, y: np.ndarray, view: Any, viewed: np.ndarray
@@ -68,6 +69,7 @@ class Contrast(TwoViews):
     """
 
     without: ClassVar = Lean
+    takes_sparse = True
     grid: ClassVar = {"C": (0.01, 0.1, 1.0), "mu": (0.5, 2.0)}
 
     def __init__(self, C: float = 1.0, variant: Variant = "pa2", mu: float = 2.0):
@@ -112,6 +114,7 @@ class RidgeView(OnlineViewLearner, Ridge):
     """
 
     without: ClassVar = Ridge
+    takes_sparse = True
     grid: ClassVar = {"alpha": (0.04, 0.2, 1.0), "weight": (0.3, 1.0)}
 
     def __init__(
