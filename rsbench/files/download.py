@@ -4,11 +4,14 @@ A download that broke off goes on where it stopped. An archive is unpacked whole
 at all, and only if all that is in it would lie in its own folder.
 """
 
+import bz2
 import errno
+import gzip
 import hashlib
 import http
 import http.client
 import logging
+import lzma
 import os
 import shutil
 import tarfile
@@ -16,7 +19,10 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
+import zlib
+from collections.abc import Callable
 from pathlib import Path, PurePosixPath
+from typing import Any, BinaryIO
 
 from filelock import FileLock
 from tqdm import tqdm
@@ -33,6 +39,14 @@ _TIMEOUT_SECONDS = 30
 _ATTEMPTS = 5
 #: Space that unpacking takes, in sizes of the archive; images hardly compress.
 _UNPACKED = 1.3
+#: What reading an archive raises that is none, or no longer what was packed.
+_DAMAGE = (
+    tarfile.TarError,
+    EOFError,
+    gzip.BadGzipFile,
+    zlib.error,
+    lzma.LZMAError,
+)
 
 
 def get(archive: Archive, root: Path, url: str | None = None) -> bool:
@@ -69,7 +83,8 @@ def get(archive: Archive, root: Path, url: str | None = None) -> bool:
         if (root / archive.folder).exists():
             return False
         file = root / f"{archive.folder}.tgz"
-        if not file.exists():
+        is_ours = not file.exists()
+        if is_ours:
             _download(url or archive.url, file, archive.md5)
         elif archive.md5 and _md5(file) != archive.md5:
             # It may be something of the user's own, so it is not ours to remove.
@@ -77,9 +92,20 @@ def get(archive: Archive, root: Path, url: str | None = None) -> bool:
                 f"{file} is there, but its md5 is not {archive.md5}: remove it, to get "
                 "it anew"
             )
-        _unpack(file, root, archive)
+        try:
+            _unpack(file, root, archive)
+        except DamagedError as error:
+            # Kept, it would be tried again for ever.
+            if is_ours and not archive.md5:
+                file.unlink()
+                raise UserError(f"{error}; it was removed. Try another --url") from None
+            raise UserError(f"{error}: remove it, to get it anew") from None
         file.unlink()
     return True
+
+
+class DamagedError(UserError):
+    """An archive is not what it once was, or never was one."""
 
 
 def _download(url: str, file: Path, md5: str) -> None:
@@ -227,12 +253,14 @@ def _unpack(file: Path, root: Path, archive: Archive) -> None:
     try:
         _extract_wanted(file, target, archive)
         if not (target / archive.folder).is_dir():
-            raise UserError(f"{file}: no folder {archive.folder} in it")
+            raise DamagedError(f"{file}: no folder {archive.folder} in it")
         # The data set's folder comes last: where it is there, everything is.
         for name in (*archive.beside, archive.folder):
             if (target / name).exists():
                 os.replace(target / name, root / name)
-    except (tarfile.TarError, EOFError, OSError) as error:
+    except _DAMAGE as error:
+        raise DamagedError(f"{file}: cannot unpack: {error}") from None
+    except OSError as error:
         raise UserError(f"{file}: cannot unpack: {error}") from None
     finally:
         shutil.rmtree(target, ignore_errors=True)
@@ -242,14 +270,39 @@ def _extract_wanted(file: Path, target: Path, archive: Archive) -> None:
     """Unpack the data set's folder and files, and nothing else that is in it."""
     wanted = (archive.folder, *archive.beside)
     bar = tqdm(desc=f"unpacking {file.name}", unit=" files")
-    with tarfile.open(file) as tar, bar:
-        for member in tar:
-            # Unwanted ones too: an archive that holds such a thing is not trusted.
-            _check_member(member, file)
-            top = PurePosixPath(member.name).parts[:1]
-            if top and top[0] in wanted:
-                _extract(tar, member, target / member.name)
-                bar.update()
+    with _opener(file)(file, "rb") as content, bar:
+        with tarfile.open(fileobj=content, mode="r|") as tar:
+            for member in tar:
+                # Unwanted ones too: an archive that holds such a thing is not trusted.
+                _check_member(member, file)
+                top = PurePosixPath(member.name).parts[:1]
+                if top and top[0] in wanted:
+                    _extract(tar, member, target / member.name)
+                    bar.update()
+        _read_to_end(content, file)
+
+
+def _opener(file: Path) -> Callable[..., Any]:
+    """Return what opens an archive for what is in it, by the bytes it begins with."""
+    with open(file, "rb") as begin:
+        magic = begin.read(6)
+    if magic.startswith(b"\x1f\x8b"):
+        return gzip.open
+    if magic.startswith(b"BZh"):
+        return bz2.open
+    if magic == b"\xfd7zXZ\0":
+        return lzma.open
+    return open
+
+
+def _read_to_end(content: BinaryIO, file: Path) -> None:
+    """Read what is left of an archive: only there is its checksum, which is then tried.
+
+    Beyond the mark of its end an archive has nothing but zeros.
+    """
+    while chunk := content.read(_CHUNK_BYTES):
+        if chunk.strip(b"\0"):
+            raise DamagedError(f"{file}: there is something beyond the archive's end")
 
 
 def _check_member(member: tarfile.TarInfo, file: Path) -> None:

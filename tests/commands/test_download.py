@@ -1,9 +1,12 @@
 """Getting data: what servers and networks do to a download, and what archives may not do to a folder."""
 
+import bz2
 import functools
+import gzip
 import hashlib
 import http.server
 import io
+import lzma
 import tarfile
 import threading
 
@@ -290,8 +293,48 @@ def test_without_a_known_md5_the_archive_speaks_for_itself(server, tmp_path, cap
     )
     assert "birds/images/x" in files(tmp_path)
     server.content = CONTENT[:-50]
-    with pytest.raises(UserError, match="cannot unpack"):
+    with pytest.raises(UserError, match="cannot unpack.*it was removed"):
         get(nobodys, tmp_path / "b", server.url)
+    # A bad answer does not stand in the way of a good one.
+    server.content = CONTENT
+    assert get(nobodys, tmp_path / "b", server.url)
+
+
+def test_no_single_bit_of_an_archive_can_change_unnoticed(server, tmp_path):
+    nobodys = Archive("birds", "", "", ("attributes.txt",))
+    small = pack({"attributes.txt": b"1 a\n", "birds/x": bytes(range(97)) * 5})
+    server.content = small
+    get(nobodys, tmp_path / "whole", server.url)
+    expected = {
+        name: (tmp_path / "whole" / name).read_bytes()
+        for name in files(tmp_path / "whole")
+    }
+    for bit in range(0, 8 * len(small), 7):
+        changed = bytearray(small)
+        changed[bit // 8] ^= 1 << bit % 8
+        root = tmp_path / str(bit)
+        root.mkdir()
+        (root / "birds.tgz").write_bytes(changed)
+        try:
+            get(nobodys, root, server.url)
+        except UserError:
+            assert files(root) == ["birds.tgz"]
+            continue
+        # There are bits that mean nothing, such as a time in gzip's header.
+        found = {name: (root / name).read_bytes() for name in files(root)}
+        assert found == expected
+
+
+@pytest.mark.parametrize("compress", [bz2.compress, lzma.compress, bytes])
+def test_what_follows_the_end_of_an_archive_is_refused(compress, server, tmp_path):
+    nobodys = Archive("birds", "", "", ("attributes.txt",))
+    plain = gzip.decompress(CONTENT)
+    server.content = compress(plain)
+    assert get(nobodys, tmp_path / "good", server.url)
+    server.content = compress(plain + b"more")
+    with pytest.raises(UserError, match="beyond the archive's end"):
+        get(nobodys, tmp_path / "bad", server.url)
+    assert not files(tmp_path / "bad")
 
 
 def test_two_commands_at_once_download_once(server, tmp_path):
